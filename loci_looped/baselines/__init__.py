@@ -1,0 +1,1 @@
+"""Other models and reference filters, all speaking the same protocol as Loci-Looped."""

@@ -1,0 +1,1 @@
+"""Worlds and readers: where clips come from."""

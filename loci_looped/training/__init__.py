@@ -1,0 +1,1 @@
+"""Learning: the loop, its curriculum, optimisers, checkpoints and logs."""

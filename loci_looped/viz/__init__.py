@@ -1,0 +1,1 @@
+"""Seeing: overlays, slot panels, timelines and films."""

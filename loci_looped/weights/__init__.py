@@ -1,0 +1,1 @@
+"""Small networks trained with this package, shipped with it."""
