@@ -1,0 +1,105 @@
+"""The bricks: residual convolutions with parameter-free skips, and the Gaussian that says where a slot is."""
+
+from __future__ import annotations
+
+import math
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+
+def channel_skip(x: Tensor, channels: int) -> Tensor:
+    """Change the number of channels (N, C, H, W) without parameters: repeat consecutively, or average groups."""
+    have = x.shape[1]
+    if have == channels:
+        return x
+    common = math.gcd(have, channels)
+    if have != common:
+        x = x.unflatten(1, (common, have // common)).mean(2)
+    return x.repeat_interleave(channels // common, dim=1)
+
+
+def grid(size: int, like: Tensor) -> Tensor:
+    """(size,) coordinates from -1 at the first pixel's centre to +1 at the last one's."""
+    return torch.linspace(-1, 1, size, dtype=like.dtype, device=like.device)
+
+
+def gaussian_map(position: Tensor, size: Tensor, shape: tuple[int, int]) -> Tensor:
+    """Q: (..., 2), (...) -> (..., rows, columns), peak 1. A size of 0 is about half a pixel wide at any resolution."""
+    rows, columns = shape
+    spread = 1 + max(shape) * size.clamp(0, 1)
+    y, x = position.clamp(-1, 1).unbind(-1)
+    vertical = (grid(rows, position) - y.unsqueeze(-1)) / (spread / rows).unsqueeze(-1)          # (..., rows)
+    horizontal = (grid(columns, position) - x.unsqueeze(-1)) / (spread / columns).unsqueeze(-1)  # (..., columns)
+    return torch.exp(-vertical.square() / 2).unsqueeze(-1) * torch.exp(-horizontal.square() / 2).unsqueeze(-2)
+
+
+class ResidualBlock(nn.Module):
+    """skip(x) + [gain ·] conv(relu(conv(relu(x)))); the first ReLU can be left out, the gain is optional."""
+
+    def __init__(self, inputs: int, outputs: int, kernel: int = 3, *, leading_relu: bool = True, gain: float | None = None):
+        super().__init__()
+        self.conv1 = nn.Conv2d(inputs, outputs, kernel, padding=kernel // 2)
+        self.conv2 = nn.Conv2d(outputs, outputs, kernel, padding=kernel // 2)
+        self.gain = None if gain is None else nn.Parameter(torch.full((1,), gain))
+        self.leading_relu = leading_relu
+
+    def forward(self, x: Tensor) -> Tensor:
+        branch = self.conv2(F.relu(self.conv1(F.relu(x) if self.leading_relu else x)))
+        if self.gain is not None:
+            branch = self.gain * branch
+        return branch + channel_skip(x, self.conv2.out_channels)
+
+    def he_initialise(self) -> None:
+        """Keep signals at their size through many blocks: He's scale, the second convolution at a third of it."""
+        for conv, scale in ((self.conv1, 1.0), (self.conv2, 0.3)):
+            nn.init.kaiming_normal_(conv.weight, nonlinearity="relu")
+            conv.weight.data.mul_(scale)
+            if conv.bias is not None:
+                nn.init.zeros_(conv.bias)
+
+
+class PatchDown(nn.Module):
+    """Four times smaller: block mean with repeated channels + gain · convolution of 4x4 patches."""
+
+    def __init__(self, inputs: int, outputs: int, gain: float):
+        super().__init__()
+        self.conv = nn.Conv2d(inputs, outputs, 4, stride=4)
+        self.gain = nn.Parameter(torch.full((1,), gain))
+
+    def forward(self, x: Tensor) -> Tensor:
+        return channel_skip(F.avg_pool2d(x, 4), self.conv.out_channels) + self.gain * self.conv(x)
+
+
+class PatchUp(nn.Module):
+    """Four times larger: averaged channels, each cell a 4x4 patch, + gain · a learnt patch."""
+
+    def __init__(self, inputs: int, outputs: int):
+        super().__init__()
+        self.conv = nn.Conv2d(inputs, inputs, 3, padding=1)
+        self.spread = nn.ConvTranspose2d(inputs, outputs, 4, stride=4)
+        self.gain = nn.Parameter(torch.ones(1))
+
+    def forward(self, x: Tensor) -> Tensor:
+        skip = F.interpolate(channel_skip(x, self.spread.out_channels), scale_factor=4, mode="nearest")
+        return skip + self.gain * self.spread(F.relu(self.conv(F.relu(x))))
+
+
+def binarise(logits: Tensor, training: bool, generator: torch.Generator | None) -> Tensor:
+    """The binary bottleneck: noisy around one half while training, so that codes flee to 0 and 1; rounded afterwards."""
+    probability = torch.sigmoid(logits)
+    if not training:
+        return probability.round()
+    return noisy_bits(probability, generator)
+
+
+def noisy_bits(probability: Tensor, generator: torch.Generator | None) -> Tensor:
+    """s + s(1-s)ε; without a generator there is no noise."""
+    if generator is None:
+        return probability
+    return probability + probability * (1 - probability) * normal_like(probability, generator)
+
+
+def normal_like(x: Tensor, generator: torch.Generator) -> Tensor:
+    return torch.randn(x.shape, generator=generator, device=x.device, dtype=x.dtype)

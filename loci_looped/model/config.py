@@ -1,0 +1,239 @@
+"""The sizes and switches of the network, with the paper's three networks and our three small ones as presets."""
+
+from __future__ import annotations
+
+import dataclasses
+import difflib
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+TransitionKind = Literal["standard", "shared"]
+Credit = Literal["eprop", "bptt"]
+Bottleneck = Literal["binary", "sigmoid"]
+
+
+@dataclass(frozen=True)
+class EncoderConfig:
+    channels: int = 48
+    """C, feature maps at latent resolution."""
+    fine_channels: int = 24
+    """C1, feature maps one level above the latent resolution."""
+    layers: int = 3
+    """Residual blocks in each of trunk, gestalt head and position head."""
+    position_prior: bool = False
+    """Beyond the paper: add the log of the slot's own Gaussian to the position logits, so a slot starts by looking at its own place."""
+    gestalt_head: Literal["global", "attended"] = "global"
+    """"global" reads the whole map with one large convolution (the paper); "attended" pools the features where the slot looks."""
+    size_head: Literal["forced", "bounded"] = "forced"
+    """"forced" scales the size by a gain that grows by itself (the paper); "bounded" is a sigmoid up to `size_limit`."""
+    size_limit: float = 0.15
+
+
+@dataclass(frozen=True)
+class DecoderConfig:
+    channels: int = 48
+    fine_channels: int = 24
+    layers: int = 5
+    """Residual blocks of the trunk."""
+
+
+@dataclass(frozen=True)
+class TransitionConfig:
+    kind: TransitionKind = "standard"
+    """"standard": one memory per recurrent layer; "shared": one memory and an exchange code shared by all layers."""
+    heads: int = 2
+    layers: int = 2
+    multiplier: int = 2
+    """Width of the embedding as a multiple of the slot code."""
+    l0_weight: float = 1e-10
+    """λ of GateL0RD's gates, a gradient without a loss term."""
+    credit: Credit = "eprop"
+    """How the past earns its gradient: "eprop" by eligibility traces, "bptt" by the window that is unrolled."""
+    residual_gain: float = 1e-12
+    """Start of the gains in front of embeddings, attention and recurrent layers; near zero makes the start an identity."""
+    size_gain: float = 1e-16
+    """Start of the gain on the predicted size."""
+    displacement: bool = False
+    """Beyond the paper: the transition also sees how far the percept moved since the last step."""
+
+
+@dataclass(frozen=True)
+class GateConfig:
+    l0_weight: float = 5e-6
+    """λ of the percept gate: the gradient that presses each open gate towards zero."""
+    noise: float = 0.1
+    """Standard deviation of the training noise before the rectified tanh."""
+    hidden_bias: float = 3.0
+    output_bias: float = 3.0
+    open_until_bound: bool = False
+    """Beyond the paper: a slot that has not bound an object yet always listens to the encoder."""
+
+
+@dataclass(frozen=True)
+class RecruitingConfig:
+    bound_threshold: float = 0.8
+    """A slot is bound once its visible mask exceeds this somewhere."""
+    candidates: int = 10
+    """Stochastic placement keeps the best of so many uniform draws."""
+    minimum_error: float = 0.0
+    """No slot is recruited where the blurred error stays below this."""
+    suppression: float = 4.0
+    """Error-sampled placement: radius in pixels around a placed slot in which the next one does not look."""
+
+
+@dataclass(frozen=True)
+class LociConfig:
+    """Everything a network is made of. Frames are `latent * 4**level` pixels."""
+
+    slots: int = 7
+    gestalt: int = 96
+    latent: tuple[int, int] = (20, 30)
+    level: int = 1
+    """1: frames are 4x the latent grid; 2: 16x."""
+    levels: int = 2
+    """Up to which level parameters exist; a network of two levels can be grown from level 1 to level 2."""
+    bottleneck: Bottleneck = "binary"
+    encoder: EncoderConfig = field(default_factory=EncoderConfig)
+    decoder: DecoderConfig = field(default_factory=DecoderConfig)
+    transition: TransitionConfig = field(default_factory=TransitionConfig)
+    gate: GateConfig = field(default_factory=GateConfig)
+    recruiting: RecruitingConfig = field(default_factory=RecruitingConfig)
+    initialisation: Literal["original", "he"] = "original"
+    """"he" scales residual branches so that signals keep their size, which small networks need to start learning."""
+    reuse_own_object: bool = False
+    """Beyond the paper: show the encoder the object as decoded one step earlier instead of decoding it again."""
+    colour_order: Literal["rgb", "bgr"] = "rgb"
+    """The order the weights were trained with; frames given to the network are RGB in any case."""
+    official: bool = False
+    """Reproduce the released code's behaviour, quirks included (docs/decisions.md lists the places)."""
+
+    def __post_init__(self) -> None:
+        for name in ("slots", "gestalt"):
+            if getattr(self, name) < 1:
+                raise ValueError(f"{name} is {getattr(self, name)}, but a network needs at least one.")
+        if self.levels not in (1, 2) or not 1 <= self.level <= self.levels:
+            raise ValueError(
+                f"level {self.level} of {self.levels} is not possible: level is 1 (frames 4x the latent grid) or 2 (16x), "
+                "and parameters exist only up to `levels`."
+            )
+        if len(self.latent) != 2 or min(self.latent) < 2:
+            raise ValueError(f"latent is {self.latent}, but it must be two numbers (rows, columns) of at least 2.")
+        if self.encoder.fine_channels % 12:
+            raise ValueError(
+                f"encoder.fine_channels is {self.encoder.fine_channels}: it must be a multiple of the 12 input channels, "
+                "or colours would be averaged before the network sees them."
+            )
+        if self.encoder.channels < 3 or self.decoder.channels < 3:
+            raise ValueError("encoder.channels and decoder.channels must be at least 3.")
+        if self.transition.heads < 1 or self.attention_width % self.transition.heads:
+            raise ValueError(
+                f"transition.heads is {self.transition.heads}, which does not divide the attention width "
+                f"{self.attention_width}; choose a divisor or another gestalt size."
+            )
+        if self.official and (self.transition.displacement or self.reuse_own_object or self.gate.open_until_bound):
+            raise ValueError(
+                "official=True reproduces the released network, which has no displacement input, no re-used own object "
+                "and no gate held open; switch these off or leave official=False."
+            )
+
+    @property
+    def frame(self) -> tuple[int, int]:
+        """(H, W) of the frames at the working level."""
+        return self.latent[0] * 4**self.level, self.latent[1] * 4**self.level
+
+    @property
+    def full_frame(self) -> tuple[int, int]:
+        """(H, W) at the deepest level; the background logit image lives there."""
+        return self.latent[0] * 4**self.levels, self.latent[1] * 4**self.levels
+
+    @property
+    def code_width(self) -> int:
+        """Numbers per slot that enter the transition: gestalt, priority, y, x, size, two gates (and two displacements)."""
+        return self.gestalt + 6 + (2 if self.transition.displacement else 0)
+
+    @property
+    def memory_width(self) -> int:
+        embedded = self.code_width * self.transition.multiplier
+        return embedded + EXCHANGE_WIDTH if self.transition.kind == "shared" else embedded
+
+    @property
+    def attention_width(self) -> int:
+        return 2 * self.memory_width if self.transition.kind == "shared" else self.memory_width
+
+    def to_json(self) -> dict[str, Any]:
+        return dataclasses.asdict(self)
+
+    @staticmethod
+    def from_json(values: dict[str, Any]) -> LociConfig:
+        """The inverse of `to_json`; an unknown field is named together with the nearest known one."""
+        parts = {
+            "encoder": EncoderConfig, "decoder": DecoderConfig, "transition": TransitionConfig,
+            "gate": GateConfig, "recruiting": RecruitingConfig,
+        }
+        _refuse_unknown("the network configuration", values, LociConfig)
+        known: dict[str, Any] = dict(values)
+        for name, part in parts.items():
+            if name in known:
+                _refuse_unknown(f"the network configuration's {name!r}", known[name], part)
+                known[name] = part(**known[name])
+        if "latent" in known:
+            known["latent"] = tuple(known["latent"])
+        return LociConfig(**known)
+
+
+EXCHANGE_WIDTH = 48
+"""Zeros appended to the embedding of the shared transition, room for what layers tell each other."""
+
+
+def _refuse_unknown(where: str, values: Any, part: Any) -> None:
+    if not isinstance(values, dict):
+        raise ValueError(f"{where} must be a JSON object, but it is {type(values).__name__}.")
+    names = [f.name for f in dataclasses.fields(part)]
+    for name in values:
+        if name not in names:
+            near = difflib.get_close_matches(name, names, n=1)
+            raise ValueError(f"{where} has no field {name!r}" + (f"; did you mean {near[0]!r}?" if near else "."))
+
+
+_SMALL = LociConfig(
+    slots=5, gestalt=32, latent=(10, 15), level=1, levels=1,
+    encoder=EncoderConfig(
+        channels=32, fine_channels=12, layers=2, position_prior=True, gestalt_head="attended", size_head="bounded"
+    ),
+    decoder=DecoderConfig(channels=32, fine_channels=12, layers=3),
+    transition=TransitionConfig(credit="bptt", residual_gain=0.1, size_gain=1.0, displacement=True),
+    gate=GateConfig(l0_weight=1e-4, hidden_bias=0.0, output_bias=1.0, open_until_bound=True),
+    recruiting=RecruitingConfig(minimum_error=0.03),
+    initialisation="he", reuse_own_object=True,
+)
+
+PRESETS: dict[str, LociConfig] = {
+    "adept": LociConfig(),
+    "clevrer": LociConfig(
+        slots=6,
+        decoder=DecoderConfig(layers=3),
+        transition=TransitionConfig(kind="shared"),
+        gate=GateConfig(l0_weight=5e-8),
+    ),
+    "balls": LociConfig(
+        slots=3, gestalt=12, latent=(4, 4), level=2,
+        encoder=EncoderConfig(channels=24, fine_channels=12, layers=2),
+        decoder=DecoderConfig(channels=24, fine_channels=12, layers=2),
+        transition=TransitionConfig(kind="shared", layers=3),
+        gate=GateConfig(l0_weight=1e-5),
+    ),
+    "adept-small": _SMALL,
+    "clevrer-small": dataclasses.replace(_SMALL, slots=6),
+    "balls-small": dataclasses.replace(_SMALL, slots=3, gestalt=16, latent=(8, 8)),
+}
+
+
+def preset(name: str) -> LociConfig:
+    """A named network; an unknown name is answered with the nearest ones."""
+    if name not in PRESETS:
+        near = difflib.get_close_matches(name, PRESETS, n=2)
+        raise ValueError(
+            f"There is no network called {name!r}. "
+            + (f"Did you mean {' or '.join(near)}?" if near else f"There are {', '.join(PRESETS)}.")
+        )
+    return PRESETS[name]

@@ -1,0 +1,352 @@
+"""Loci-Looped: the story of one time step, and the three ways of telling it on.
+
+    step(frame, state)      one frame
+    observe(frames, state)  a clip, frame by frame
+    imagine(state, steps)   no frames: the gate is shut, the network lives in its own predictions
+"""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import torch
+from torch import Tensor, nn
+
+from .active import Active
+from .blocks import ResidualBlock
+from .checks import check_background, check_frame
+from .config import LociConfig, preset
+from .decoder import Decoder
+from .encoder import Encoder
+from .gate import PerceptGate, blend
+from .occlusion import occlusion_state, strongest_visibility
+from .recruiting import Placement, Recruiting, without_unassigned
+from .state import Decoded, LociState, Registry, SlotCodes, StepOutput, TensorTree
+from .transition import Transition
+
+GateKind = Literal["learned", "open", "visibility", "closed"]
+"""learned: Loci-Looped. open: Loci-Unlooped, the percept is what is sensed. visibility: α = 1 - occlusion. closed: imagination."""
+
+WARM_UP_STEPS = 10
+
+
+@dataclass(frozen=True)
+class Conditions:
+    """What training varies about a step; the defaults are how a trained network is used."""
+
+    gate: GateKind = "learned"
+    placement: Placement = "incremental"
+    binding_strength: float = 1.0
+    """Below 1 a binding must be renewed by visibility; training raises it slowly."""
+    clean: bool = True
+    """Until the sequence has settled, slots that are predicted to be occluded are freed."""
+    background_gain: float = 1.0
+    """β: 0 paints on black, so that slots must draw the objects before the background may help."""
+
+
+class LociLooped(nn.Module):
+    """The network of the paper's figure 2. It holds weights only; all that changes in time is in `LociState`."""
+
+    def __init__(self, config: LociConfig | str = "adept"):
+        super().__init__()
+        self.config = preset(config) if isinstance(config, str) else config
+        self.recruiting = Recruiting(self.config)
+        self.encoder = Encoder(self.config)
+        self.gate = PerceptGate(self.config.gestalt, self.config.gate)
+        self.transition = Transition(self.config)
+        self.decoder = Decoder(self.config)
+        if self.config.initialisation == "he":
+            for module in self.modules():
+                if isinstance(module, ResidualBlock):
+                    module.he_initialise()
+
+    # ---------------------------------------------------------------- one time step
+
+    def initial(self, background: Tensor) -> LociState:
+        """A state that has seen nothing but the empty scene (B, 3, H, W)."""
+        check_background(background, self.config)
+        batch, (height, width), k = background.shape[0], self.config.frame, self.config.slots
+        empty = background.new_zeros(batch, k)
+        never = torch.zeros(batch, k, dtype=torch.bool, device=background.device)
+        codes = SlotCodes(background.new_zeros(batch, k, self.config.gestalt), background.new_zeros(batch, k, 2), empty, empty)
+        masks = background.new_zeros(batch, k, height, width)
+        only_background = torch.cat([masks, torch.ones_like(masks[:, :1])], dim=1)
+        colours = background.new_zeros(batch, k, 3, height, width)
+        zero = torch.zeros(batch, dtype=torch.long, device=background.device)
+        return LociState(
+            background=background,
+            predicted=codes,
+            ahead=Decoded(background, only_background, masks, colours),
+            own_objects=colours,
+            occlusion=empty,
+            previous=codes,
+            percept_position=codes.position,
+            memory=self.transition.initial_memory(background, batch),
+            registry=Registry(never, never, never, empty, empty, zero, zero.bool()),
+            age=zero,
+            fresh=True,
+        )
+
+    def step(
+        self, frame: Tensor | None, state: LociState, *, warmup: bool = False, conditions: Conditions = Conditions(),
+        blackout: Tensor | None = None, hold: Tensor | None = None, generator: torch.Generator | None = None,
+    ) -> tuple[LociState, StepOutput]:
+        """One time step on a frame (B, 3, H, W) in [0, 1], or on none: then the network imagines.
+
+        `warmup`: look again at the first frame; nothing moves, the next frame is expected to be the same.
+        `blackout` (B,) bool: these streams get a black frame and no error map; the gate must close by itself.
+        `hold` (B, K) bool: these slots' gates are held shut for this step if they hold an object.
+        `generator`: where noise comes from; without one there is none.
+        """
+        if frame is None or conditions.gate == "closed":
+            return self._imagine_step(state, conditions, generator)
+        check_frame(frame, state, self.config)
+        if blackout is not None:
+            frame = torch.where(blackout.view(-1, 1, 1, 1), torch.zeros_like(frame), frame)
+        error, surprise = self._error(frame, state, blackout)
+        noise = generator if self.training or self.config.official else None
+        canvas = state.background * conditions.background_gain
+
+        recruited = self.recruiting(
+            error, state, placement=conditions.placement, binding_strength=conditions.binding_strength,
+            clean=conditions.clean, generator=generator,
+        )
+        previous, assigned = recruited.previous, recruited.assigned
+        active = Active.everything(assigned) if self.config.official else Active.of(assigned)
+        visible, whole = self._expected_masks(state, previous, canvas, active, noise)
+        own_objects = self._own_objects(state, previous, recruited.bound, active)
+
+        sensed = self.encoder(frame, error, visible, own_objects, previous, whole, active, noise)
+        sensed = without_unassigned(sensed, assigned)
+        present = self.decoder(sensed, canvas, active, noise)
+        registry, seen = self._bind(state.registry, recruited.assigned, present)
+        registry = dataclasses.replace(
+            registry, lingering=recruited.lingering, countdown=recruited.countdown,
+            settled=registry.settled if warmup else torch.ones_like(registry.settled),
+        )
+        occlusion = self._occlusion(present, registry.bound, seen)
+
+        if warmup:
+            alpha = torch.ones_like(sensed.position)
+            percept, predicted, memory = sensed, sensed, state.memory
+        else:
+            alpha = self._gate(state, sensed, occlusion, previous, recruited.bound, conditions.gate, hold, generator)
+            percept = blend(alpha, sensed, previous) if conditions.gate != "open" else sensed
+            displacement = self._displacement(percept, state, recruited.bound)
+            heard = None if self.config.official else assigned
+            predicted, memory = self.transition(percept, 1 - alpha, displacement, state.memory, heard, noise)
+            if not self.config.official:
+                predicted = without_unassigned(predicted, assigned)
+        same_picture = warmup and not (self.config.official and noise is not None)
+        ahead = present if same_picture else self.decoder(predicted, canvas, active, noise)
+        return self._finish(
+            state, StepOutput(
+                sensed=sensed, percept=percept, predicted=predicted, previous=previous, gate=alpha, present=present,
+                ahead=ahead, occlusion=occlusion, occlusion_ahead=occlusion, assigned=assigned, bound=registry.bound,
+                visibility=registry.visibility, error=error, surprise=surprise, objects_before=own_objects,
+                objects_after=None,
+            ), memory, registry, active, warmup=warmup,
+        )
+
+    def _imagine_step(
+        self, state: LociState, conditions: Conditions, generator: torch.Generator | None
+    ) -> tuple[LociState, StepOutput]:
+        """The gate is shut: the percept is the prediction, the picture of the present the one made in advance."""
+        noise = generator if self.training or self.config.official else None
+        assigned, present = state.registry.assigned, state.ahead
+        active = Active.everything(assigned) if self.config.official else Active.of(assigned)
+        registry, seen = self._bind(state.registry, assigned, present)
+        registry = dataclasses.replace(registry, settled=torch.ones_like(registry.settled))
+        percept, shut = state.predicted, torch.zeros_like(state.predicted.position)
+        displacement = self._displacement(percept, state, state.registry.bound)
+        predicted, memory = self.transition(
+            percept, 1 - shut, displacement, state.memory, None if self.config.official else assigned, noise
+        )
+        if not self.config.official:
+            predicted = without_unassigned(predicted, assigned)
+        ahead = self.decoder(predicted, state.background * conditions.background_gain, active, noise)
+        occlusion = self._occlusion(present, registry.bound, seen)
+        return self._finish(
+            state, StepOutput(
+                sensed=percept, percept=percept, predicted=predicted, previous=percept, gate=shut, present=present,
+                ahead=ahead, occlusion=occlusion, occlusion_ahead=occlusion, assigned=assigned, bound=registry.bound,
+                visibility=registry.visibility, error=torch.zeros_like(present.frame[:, :1]),
+                surprise=torch.zeros_like(occlusion), objects_before=state.own_objects, objects_after=None,
+            ), memory, registry, active, warmup=False,
+        )
+
+    def _finish(
+        self, state: LociState, output: StepOutput, memory: Any, registry: Registry, active: Active, *, warmup: bool
+    ) -> tuple[LociState, StepOutput]:
+        """What the prediction implies for the next step, and the state that carries it there."""
+        ahead, predicted = output.ahead, output.predicted
+        seen_ahead = strongest_visibility(ahead) > self.config.recruiting.bound_threshold
+        registry = dataclasses.replace(registry, bound_ahead=seen_ahead)
+        occlusion_ahead = self._occlusion(ahead, registry.bound, seen_ahead)
+        needs_objects = self.config.reuse_own_object or (self.training and not warmup)
+        objects_after = self.decoder.objects(predicted, active) if needs_objects else None
+        output = dataclasses.replace(output, occlusion_ahead=occlusion_ahead, objects_after=objects_after)
+        following = LociState(
+            background=state.background,
+            predicted=predicted,
+            # Only the object masks carry a gradient over to the next step, as in the paper.
+            ahead=Decoded(
+                ahead.frame.detach(), ahead.visible_masks_with_background.detach(), ahead.object_masks, ahead.colours.detach()
+            ),
+            own_objects=state.own_objects if objects_after is None else objects_after.detach(),
+            occlusion=occlusion_ahead,
+            previous=output.previous.detach(),
+            percept_position=output.percept.position,
+            memory=memory,
+            registry=registry,
+            age=state.age + 1,
+            fresh=False,
+        )
+        return following, output
+
+    # ---------------------------------------------------------------- the parts of a step
+
+    @torch.no_grad()
+    def _error(self, frame: Tensor, state: LociState, blackout: Tensor | None) -> tuple[Tensor, Tensor]:
+        """E (B, 1, H, W), where the prediction failed and something is there; and each slot's share of it (B, K)."""
+        from_background = _distance(frame, state.background)
+        missed = frame - state.ahead.frame
+        first = (state.age == 0).view(-1, 1, 1, 1)
+        error = torch.where(first, from_background, _distance(frame, state.ahead.frame).sqrt() * from_background)
+        masks = state.ahead.visible_masks                                                           # (B, K, H, W)
+        squared = (masks.square() * missed.square().mean(1, keepdim=True)).mean((2, 3))
+        surprise = squared / masks.sum((2, 3)).clamp(min=1e-8) * ~first.view(-1, 1)
+        if blackout is not None:
+            error = torch.where(blackout.view(-1, 1, 1, 1), torch.zeros_like(error), error)
+            surprise = torch.where(blackout.view(-1, 1), torch.zeros_like(surprise), surprise)
+        return error, surprise
+
+    def _expected_masks(
+        self, state: LociState, previous: SlotCodes, canvas: Tensor, active: Active, noise: torch.Generator | None
+    ) -> tuple[Tensor, Tensor]:
+        """Visible and whole-object masks predicted for this frame; at the very first step those of the fresh slots."""
+        ahead = state.ahead
+        if not state.fresh:
+            return ahead.visible_masks_with_background, ahead.object_masks
+        first = (state.age == 0).view(-1, 1, 1, 1)
+        fresh = self.decoder(previous, canvas, active, noise)
+        return (
+            torch.where(first, fresh.visible_masks_with_background, ahead.visible_masks_with_background),
+            torch.where(first, fresh.object_masks, ahead.object_masks),
+        )
+
+    def _own_objects(self, state: LociState, previous: SlotCodes, bound: Tensor, active: Active) -> Tensor:
+        if self.config.reuse_own_object:
+            return state.own_objects * bound[..., None, None, None]
+        return self.decoder.objects(previous, active)
+
+    def _bind(self, registry: Registry, assigned: Tensor, present: Decoded) -> tuple[Registry, Tensor]:
+        """An object is bound when it was expected to be seen and is seen; until the sequence settles, seeing is enough."""
+        strongest = strongest_visibility(present)
+        seen = strongest > self.config.recruiting.bound_threshold
+        settled = registry.settled.unsqueeze(1)
+        expected = torch.where(settled, registry.bound_ahead, seen)
+        seen = seen & (expected | registry.bound)
+        bound = torch.where(settled, registry.bound | seen, seen)
+        visibility = torch.where(settled, torch.maximum(registry.visibility, strongest), strongest)
+        return dataclasses.replace(registry, assigned=assigned, bound=bound, visibility=visibility), seen
+
+    def _occlusion(self, decoded: Decoded, bound: Tensor, seen: Tensor) -> Tensor:
+        return occlusion_state(decoded, bound, seen, self.config.recruiting.bound_threshold, self.config.official)
+
+    def _gate(
+        self, state: LociState, sensed: SlotCodes, occlusion: Tensor, previous: SlotCodes, bound: Tensor, kind: GateKind,
+        hold: Tensor | None, generator: torch.Generator | None,
+    ) -> Tensor:
+        if kind == "open":
+            return torch.ones_like(sensed.position)
+        if kind == "visibility":
+            alpha = (1 - occlusion).unsqueeze(-1).expand(-1, -1, 2)
+        else:
+            first = (state.age == 0).unsqueeze(1).expand_as(bound)
+            earlier = previous.where(first, state.previous)
+            noise = generator if self.training else None
+            alpha = self.gate(sensed, occlusion, previous, state.occlusion, earlier, noise)
+        if self.config.gate.open_until_bound:
+            alpha = torch.where(bound.unsqueeze(-1), alpha, torch.ones_like(alpha))
+        if hold is not None:
+            alpha = alpha * ~(hold & bound).unsqueeze(-1)
+        return alpha
+
+    def _displacement(self, percept: SlotCodes, state: LociState, bound: Tensor) -> Tensor:
+        """(B, K, 2): how far each percept moved since the last step; 0 for a slot that has just been placed."""
+        return (percept.position - state.percept_position) * bound.unsqueeze(-1)
+
+    # ---------------------------------------------------------------- many time steps
+
+    def warm_up(
+        self, frame: Tensor, state: LociState, steps: int = WARM_UP_STEPS, conditions: Conditions = Conditions()
+    ) -> LociState:
+        """Look at the first frame for a while, so that slots find their objects before time begins."""
+        for _ in range(steps):
+            state, _ = self.step(frame, state, warmup=True, conditions=conditions)
+        return state
+
+    def observe(
+        self, frames: Tensor, state: LociState, *, conditions: Conditions = Conditions(), blackout: Tensor | None = None
+    ) -> tuple[LociState, StepOutput]:
+        """A clip (B, T, 3, H, W), frame by frame. Outputs are stacked with time at axis 1. `blackout` is (B, T)."""
+        if frames.ndim != 5 or frames.shape[1] < 1:
+            raise ValueError(f"observe needs a clip (B, T, 3, H, W) with at least one frame, but got {tuple(frames.shape)}.")
+        outputs = []
+        for t in range(frames.shape[1]):
+            dark = None if blackout is None else blackout[:, t]
+            state, output = self.step(frames[:, t], state, conditions=conditions, blackout=dark)
+            outputs.append(output)
+        return state, stack_in_time(outputs)
+
+    def imagine(self, state: LociState, steps: int) -> tuple[LociState, StepOutput]:
+        """`steps` time steps without input: the encoder rests, the gate is shut."""
+        if steps < 1:
+            raise ValueError(f"imagine needs at least one step, but got {steps}.")
+        outputs = []
+        for _ in range(steps):
+            state, output = self.step(None, state)
+            outputs.append(output)
+        return state, stack_in_time(outputs)
+
+    # ---------------------------------------------------------------- variants of a network
+
+    def at_level(self, level: int) -> LociLooped:
+        """The same weights at another working resolution; level 2 starts as an enlargement of what level 1 does."""
+        grown = LociLooped(dataclasses.replace(self.config, level=level)).to(next(self.parameters()))
+        grown.load_state_dict(copy.deepcopy(self.state_dict()))
+        return grown.train(self.training)
+
+    @staticmethod
+    def from_official(path: str | Path, config: LociConfig | str) -> LociLooped:
+        """The authors' checkpoint as a network of ours, with the released behaviour switched on."""
+        from .official import read_official
+
+        return read_official(path, config).model
+
+
+def _distance(a: Tensor, b: Tensor) -> Tensor:
+    """(B, 1, H, W): root mean square difference over the colours."""
+    return (a - b).square().mean(1, keepdim=True).sqrt()
+
+
+def stack_in_time(outputs: Iterable[StepOutput]) -> StepOutput:
+    """Outputs of successive steps as one, time at axis 1."""
+    items = list(outputs)
+
+    def stack(values: list[Any]) -> Any:
+        if isinstance(values[0], Tensor):
+            return torch.stack(values, dim=1)
+        if isinstance(values[0], TensorTree):
+            names = [f.name for f in dataclasses.fields(values[0])]  # type: ignore[arg-type]
+            return type(values[0])(**{name: stack([getattr(v, name) for v in values]) for name in names})
+        return values[0]
+
+    stacked: StepOutput = stack(items)
+    return stacked

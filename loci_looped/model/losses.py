@@ -1,0 +1,82 @@
+"""The losses, one function per row of the paper's table: name -> scalar. Weights live in the training configuration."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+from .blocks import grid
+from .decoder import COLOUR_SHIFT
+from .state import StepOutput
+
+FOREGROUND_THRESHOLD = 0.1
+"""A pixel belongs to the foreground where it differs from the background by more than this."""
+
+
+def foreground(frame: Tensor, background: Tensor) -> Tensor:
+    """(B, 1, H, W): 1 where something stands before the background."""
+    distance = (frame - background).square().mean(1, keepdim=True).sqrt()
+    return (distance > FOREGROUND_THRESHOLD).to(frame.dtype)
+
+
+def picture_loss(painted: Tensor, target: Tensor) -> Tensor:
+    """Mean binary cross entropy over pixels and colours.
+
+    Soft-max masks may sum to a hair above 1; the clamp keeps the logarithm's argument in its domain.
+    """
+    return F.binary_cross_entropy(painted.clamp(0, 1), target)
+
+
+def balanced_picture_loss(painted: Tensor, target: Tensor, front: Tensor) -> Tensor:
+    """Mean over foreground pixels plus mean over background pixels, so that small objects count. `front` is (B, 1, H, W)."""
+    loss = F.binary_cross_entropy(painted.clamp(0, 1), target, reduction="none").mean(1, keepdim=True)
+    behind = 1 - front
+    return (loss * front).sum() / (front.sum() + 1) + (loss * behind).sum() / (behind.sum() + 1)
+
+
+def position_change(output: StepOutput, official: bool) -> Tensor:
+    """How far predicted places and sizes moved, for slots that have been seen."""
+    moved = torch.cat([
+        output.predicted.position - output.previous.position.detach(),
+        (output.predicted.size - output.previous.size.detach()).unsqueeze(-1),
+    ], dim=-1).square()                                                             # (B, K, 3)
+    if official:
+        # The released code averages weights and changes separately.
+        return output.visibility.mean() * moved.mean()
+    return (output.visibility.unsqueeze(-1) * moved).mean()
+
+
+def gestalt_change(output: StepOutput) -> Tensor:
+    """How much each object's look changed, both pictures moved to the image's centre."""
+    assert output.objects_after is not None, "the gestalt-change loss needs a training step that is no warm-up"
+    before = _centred(torch.sigmoid(output.objects_before.detach() - COLOUR_SHIFT), output.previous.position.detach())
+    after = _centred(torch.sigmoid(output.objects_after - COLOUR_SHIFT), output.predicted.position.detach())
+    weight = output.visibility.flatten()[:, None, None, None]
+    return (weight * (before - after).square()).mean()
+
+
+def _centred(pictures: Tensor, position: Tensor) -> Tensor:
+    """(B, K, 3, H, W) -> (B K, 3, H, W), each translated so that its slot's place is in the middle."""
+    flat, place = pictures.flatten(0, 1), position.flatten(0, 1)
+    rows, columns = flat.shape[2:]
+    y = _pixel_centres(rows, flat).view(1, -1, 1) + place[:, 0].view(-1, 1, 1)
+    x = _pixel_centres(columns, flat).view(1, 1, -1) + place[:, 1].view(-1, 1, 1)
+    where = torch.stack([x.expand(-1, rows, -1), y.expand(-1, -1, columns)], dim=-1)
+    return F.grid_sample(flat, where, mode="bilinear", padding_mode="zeros", align_corners=False)
+
+
+def _pixel_centres(size: int, like: Tensor) -> Tensor:
+    return (2 * torch.arange(size, dtype=like.dtype, device=like.device) + 1) / size - 1
+
+
+def centring(output: StepOutput) -> Tensor:
+    """Beyond the paper: the place code should be the middle of the whole-object mask, not just near it."""
+    masks = output.present.object_masks
+    weight = masks.sum((2, 3)) + 1e-3
+    rows, columns = (grid(n, masks) for n in masks.shape[2:])
+    y = (masks.sum(3) * rows).sum(2) / weight
+    x = (masks.sum(2) * columns).sum(2) / weight
+    off = (output.sensed.position - torch.stack([y, x], dim=-1)).square().sum(-1)
+    seen = output.bound.to(off.dtype) * (1 - output.occlusion).clamp(0, 1)
+    return (off * seen).sum() / (seen.sum() + 1)

@@ -1,0 +1,187 @@
+"""The authors' checkpoints: their names for our weights, and a reader that never executes what it reads."""
+
+from __future__ import annotations
+
+import dataclasses
+import pickle
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+from torch import Tensor
+
+from .config import LociConfig, preset
+from .loci import LociLooped
+
+UNUSED = ("background.init", "initial_states.threshold", "initial_states.init.init")
+"""Buffers of the released network that ours does not need: constants and a schedule counter."""
+
+
+@dataclass(frozen=True)
+class OfficialCheckpoint:
+    model: LociLooped
+    unused: tuple[str, ...]     # what the file also holds: optimiser states, counters
+
+
+def _layer(ours: str, theirs: str) -> Iterator[tuple[str, tuple[str, ...]]]:
+    for part in ("weight", "bias"):
+        yield f"{ours}.{part}", (f"{theirs}.{part}",)
+
+
+def _residual(ours: str, theirs: str, *, leading_relu: bool = True, gain: bool = False) -> Iterator[tuple[str, tuple[str, ...]]]:
+    first = 1 if leading_relu else 0
+    yield from _layer(f"{ours}.conv1", f"{theirs}.layers.{first}")
+    yield from _layer(f"{ours}.conv2", f"{theirs}.layers.{first + 2}")
+    if gain:
+        yield f"{ours}.gain", (f"{theirs}.alpha",)
+
+
+def _patch_down(ours: str, theirs: str) -> Iterator[tuple[str, tuple[str, ...]]]:
+    yield f"{ours}.gain", (f"{theirs}.alpha",)
+    yield from _layer(f"{ours}.conv", f"{theirs}.layers")
+
+
+def _patch_up(ours: str, theirs: str) -> Iterator[tuple[str, tuple[str, ...]]]:
+    yield f"{ours}.gain", (f"{theirs}.alpha",)
+    yield from _layer(f"{ours}.conv", f"{theirs}.residual.1")
+    yield from _layer(f"{ours}.spread", f"{theirs}.residual.3")
+
+
+def _encoder(config: LociConfig) -> Iterator[tuple[str, tuple[str, ...]]]:
+    layers = config.encoder.layers
+    if config.levels == 2:
+        yield from _patch_down("encoder.fine_down", "encoder.layers2.0")
+        for i in range(layers):
+            yield from _residual(f"encoder.fine_blocks.{i}", f"encoder.layers2.{i + 1}", gain=True)
+    yield from _patch_down("encoder.down", "encoder.layers1")
+    for i in range(layers):
+        yield from _residual(f"encoder.trunk.{i}", f"encoder.layers0.{i}")
+        yield from _residual(f"encoder.gestalt_blocks.{i}", f"encoder.gestalt_encoder.{i}")
+    for i in range(layers + 1):
+        yield from _residual(f"encoder.position_blocks.{i}", f"encoder.position_encoder.{i}")
+    yield from _layer("encoder.gestalt_head.conv1", f"encoder.gestalt_encoder.{layers}.layers.0")
+    yield from _layer("encoder.gestalt_head.conv2", f"encoder.gestalt_encoder.{layers}.layers.2")
+    yield "encoder.size_growth", ("encoder.std_encoder.alpha.init",)
+
+
+def _embedding(ours: str, theirs: str) -> Iterator[tuple[str, tuple[str, ...]]]:
+    yield f"{ours}.gain", (f"{theirs}.alpha",)
+    yield from _layer(f"{ours}.linear1", f"{theirs}.embeding.1")    # their spelling
+    yield from _layer(f"{ours}.linear2", f"{theirs}.embeding.3")
+
+
+def _attention(ours: str, theirs: str) -> Iterator[tuple[str, tuple[str, ...]]]:
+    yield f"{ours}.gain", (f"{theirs}.alpha",)
+    yield f"{ours}.project_in.weight", (f"{theirs}.attention.in_proj_weight",)
+    yield f"{ours}.project_in.bias", (f"{theirs}.attention.in_proj_bias",)
+    yield from _layer(f"{ours}.project_out", f"{theirs}.attention.out_proj")
+
+
+def _recurrent(ours: str, theirs: str) -> Iterator[tuple[str, tuple[str, ...]]]:
+    yield f"{ours}.gain", (f"{theirs}.alpha",)
+    for name, letter in (("gate", "g"), ("candidate", "r"), ("output", "p"), ("output_gate", "o")):
+        yield f"{ours}.cell.{name}.weight", (f"{theirs}.l0rd.w_{letter}x", f"{theirs}.l0rd.w_{letter}h")
+        yield f"{ours}.cell.{name}.bias", (f"{theirs}.l0rd.b_{letter}",)
+
+
+def _transition(config: LociConfig) -> Iterator[tuple[str, tuple[str, ...]]]:
+    theirs, layers = "predictor.predictor", config.transition.layers
+    shared = config.transition.kind == "shared"
+    yield from _embedding("transition.embed", f"{theirs}.input_embeding" if shared else f"{theirs}.layers.0")
+    for i in range(layers):
+        yield from _attention(f"transition.attention.{i}", f"{theirs}.attention.{i}" if shared else f"{theirs}.layers.{2 * i + 1}")
+        yield from _recurrent(f"transition.recurrent.{i}", f"{theirs}.l0rds.{i}" if shared else f"{theirs}.layers.{2 * i + 2}")
+    last = f"{theirs}.output_embeding" if shared else f"{theirs}.layers.{2 * layers + 1}"
+    yield from _embedding("transition.read_out", last)
+    yield from _residual("transition.bottleneck", "predictor.bottleneck.1")
+    yield "transition.size_gain", ("predictor.std_alpha",)
+
+
+def _decoder(config: LociConfig) -> Iterator[tuple[str, tuple[str, ...]]]:
+    for factor in ("priority_factor", "index_factor"):
+        yield f"decoder.order.{factor}", (f"decoder.merge.priority_encoder.{factor}",)
+    for i in range(config.decoder.layers):
+        yield from _residual(f"decoder.trunk.{i}", f"decoder.layer0.{i}", leading_relu=i > 0)
+    for kind in ("mask", "object"):
+        yield from _residual(f"decoder.{kind}.block", f"decoder.to_{kind}_level0")
+        yield from _patch_up(f"decoder.{kind}.up", f"decoder.to_{kind}_level1")
+        if config.levels == 2:
+            yield f"decoder.{kind}.refinement.gain", (f"decoder.{kind}_alpha",)
+            for i in range(2):
+                yield from _residual(f"decoder.{kind}.refinement.blocks.{i}", f"decoder.to_{kind}_level2.{i}")
+            yield from _patch_up(f"decoder.{kind}.refinement.up1", f"decoder.to_{kind}_level2.2")
+            yield from _patch_up(f"decoder.{kind}.refinement.up2", f"decoder.to_{kind}_level2.3")
+    yield "decoder.background_logit_image", ("background.mask",)
+
+
+def official_names(config: LociConfig) -> dict[str, tuple[str, ...]]:
+    """Our parameter -> the released ones; two names mean that ours is both, side by side along the last axis."""
+    names = dict([*_encoder(config), *_transition(config), *_decoder(config)])
+    for i in range(3):
+        names.update(_layer(f"gate.layers.{i}", f"percept_gate_controller.layers.{2 * i}"))
+    names["recruiting.gestalt_mean"] = ("initial_states.gestalt_mean",)
+    names["recruiting.gestalt_spread"] = ("initial_states.gestalt_std",)
+    names["recruiting.start_size"] = ("initial_states.std",)
+    return names
+
+
+def official_config(config: LociConfig | str, colour_order: str = "bgr") -> LociConfig:
+    """A network as released: quirks on, colours as OpenCV reads them."""
+    base = preset(config) if isinstance(config, str) else config
+    order = "bgr" if colour_order == "bgr" else "rgb"
+    return dataclasses.replace(base, official=True, colour_order=order, initialisation="original")
+
+
+def load_official_tensors(model: LociLooped, tensors: dict[str, Tensor], where: str) -> tuple[str, ...]:
+    """Fill `model` from a released state dict; returns the names that were not used."""
+    tensors = {_today(name): value for name, value in tensors.items()}
+    ours, used = {}, set(UNUSED)
+    shapes = {name: p.shape for name, p in model.named_parameters()}
+    for name, theirs in official_names(model.config).items():
+        missing = [t for t in theirs if t not in tensors]
+        if missing:
+            raise ValueError(
+                f"{where} has no tensor {missing[0]!r}: it is a checkpoint of another network than the configuration "
+                "describes. Choose the preset it was trained with (adept, clevrer or balls)."
+            )
+        value = torch.cat([tensors[t] for t in theirs], dim=-1) if len(theirs) > 1 else tensors[theirs[0]]
+        if value.shape != shapes[name]:
+            raise ValueError(
+                f"In {where} the tensor {theirs[0]!r} is {tuple(value.shape)}, but the configuration asks for "
+                f"{tuple(shapes[name])}: it is a checkpoint of another preset (adept, clevrer or balls)."
+            )
+        ours[name] = value
+        used.update(theirs)
+    model.load_state_dict(ours)
+    return tuple(sorted(set(tensors) - used | (set(UNUSED) & set(tensors))))
+
+
+def _today(name: str) -> str:
+    """Names of older files: a `.module.` infix, and the gate under its former name."""
+    name = name.replace(".module.", ".").removeprefix("module.")
+    return name.replace("update_module.", "percept_gate_controller.", 1) if name.startswith("update_module.") else name
+
+
+def read_official(path: str | Path, config: LociConfig | str) -> OfficialCheckpoint:
+    """Read one of the authors' `.pt` files. Tensors only: a file that wants to run code is refused."""
+    path = Path(path)
+    if not path.is_file():
+        raise ValueError(f"There is no file {path}; give the path of one of the authors' .pt checkpoints.")
+    try:
+        content = torch.load(path, map_location="cpu", weights_only=True)
+    except pickle.UnpicklingError as error:
+        raise ValueError(
+            f"{path} holds more than tensors (or is no checkpoint at all) and was not opened: {str(error).splitlines()[0]}"
+        ) from None
+    except (RuntimeError, EOFError, OSError, KeyError, ValueError, IndexError, UnicodeDecodeError) as error:
+        raise ValueError(f"{path} cannot be read as a PyTorch checkpoint; is it complete? ({str(error).splitlines()[0]})") from None
+    if not isinstance(content, dict):
+        raise ValueError(f"{path} holds a {type(content).__name__}, not a dictionary with the key 'model'.")
+    tensors = content.get("model", content)
+    if not isinstance(tensors, dict) or not tensors or not all(isinstance(v, Tensor) for v in tensors.values()):
+        raise ValueError(f"{path} has no 'model' made of tensors, so it is none of the authors' checkpoints.")
+    model = LociLooped(official_config(config))
+    unused = load_official_tensors(model, tensors, str(path))
+    beside = tuple(name for name in content if name != "model") if "model" in content else ()
+    return OfficialCheckpoint(model.eval(), unused + beside)

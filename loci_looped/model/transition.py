@@ -1,0 +1,140 @@
+"""The transition: from the percept codes to the codes of the next frame, slots talking to each other by attention."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from .blocks import ResidualBlock, binarise
+from .config import EXCHANGE_WIDTH, LociConfig
+from .gatelord import GateL0RD
+from .state import Memory, SlotCodes, TraceStep
+
+
+class Embedding(nn.Module):
+    """A skip that tiles (or averages) the code, plus gain · a two-layer network: an identity at the start."""
+
+    def __init__(self, inputs: int, outputs: int, gain: float):
+        super().__init__()
+        self.linear1 = nn.Linear(inputs, outputs)
+        self.linear2 = nn.Linear(outputs, outputs)
+        self.gain = nn.Parameter(torch.full((1,), gain))
+
+    def forward(self, x: Tensor) -> Tensor:
+        inputs, outputs = self.linear1.in_features, self.linear1.out_features
+        if outputs >= inputs:
+            skip = x.repeat(*[1] * (x.ndim - 1), outputs // inputs)
+        else:
+            skip = x.unflatten(-1, (inputs // outputs, outputs)).mean(-2)
+        return skip + self.gain * self.linear2(F.relu(self.linear1(F.relu(x))))
+
+
+class SlotAttention(nn.Module):
+    """x + gain · multi-head self-attention over the slots of one scene. (B, K, N) -> (B, K, N)"""
+
+    def __init__(self, width: int, heads: int, gain: float):
+        super().__init__()
+        self.heads = heads
+        self.project_in = nn.Linear(width, 3 * width)
+        self.project_out = nn.Linear(width, width)
+        self.gain = nn.Parameter(torch.full((1,), gain))
+        nn.init.xavier_uniform_(self.project_in.weight)
+        nn.init.zeros_(self.project_in.bias)
+        nn.init.zeros_(self.project_out.bias)
+
+    def forward(self, x: Tensor, heard: Tensor | None) -> Tensor:
+        """`heard` (B, K) says which slots the others may attend to; None means all."""
+        query, key, value = (
+            part.unflatten(-1, (self.heads, -1)).transpose(1, 2) for part in self.project_in(x).chunk(3, dim=-1)
+        )
+        allowed = None
+        if heard is not None:
+            # Every slot may hear itself, so that no row of the soft-max is empty.
+            itself = torch.eye(x.shape[1], dtype=torch.bool, device=x.device)
+            allowed = (heard[:, None, :] | itself).unsqueeze(1)
+        mixed = F.scaled_dot_product_attention(query, key, value, attn_mask=allowed)
+        return x + self.gain * self.project_out(mixed.transpose(1, 2).flatten(2))
+
+
+class RecurrentLayer(nn.Module):
+    """x + gain · GateL0RD(x), on (B, K, N)."""
+
+    def __init__(self, config: LociConfig):
+        super().__init__()
+        transition = config.transition
+        self.cell = GateL0RD(config.memory_width, transition.l0_weight, transition.credit)
+        self.gain = nn.Parameter(torch.full((1,), transition.residual_gain))
+        self.count_twice = config.official
+
+    def forward(
+        self, x: Tensor, hidden: Tensor, history: tuple[TraceStep, ...]
+    ) -> tuple[Tensor, Tensor, tuple[TraceStep, ...]]:
+        folded, memory, history = self.cell(
+            x.flatten(0, 1), hidden.flatten(0, 1), history, count_twice=self.count_twice
+        )
+        return x + self.gain * folded.view_as(x), memory.view_as(hidden), history
+
+
+class Transition(nn.Module):
+    """T: [gestalt, priority, position, size, closed gates] of every slot -> the same, one step later."""
+
+    def __init__(self, config: LociConfig):
+        super().__init__()
+        self.config = config
+        transition = config.transition
+        gain, embedded = transition.residual_gain, config.code_width * transition.multiplier
+        self.embed = Embedding(config.code_width, embedded, gain)
+        self.attention = nn.ModuleList(
+            SlotAttention(config.attention_width, transition.heads, gain) for _ in range(transition.layers)
+        )
+        self.recurrent = nn.ModuleList(RecurrentLayer(config) for _ in range(transition.layers))
+        self.read_out = Embedding(embedded, config.code_width, gain)
+        self.bottleneck = ResidualBlock(config.gestalt, config.gestalt, kernel=1)
+        self.size_gain = nn.Parameter(torch.full((1,), transition.size_gain))
+
+    def initial_memory(self, like: Tensor, batch: int) -> Memory:
+        memories = 1 if self.config.transition.kind == "shared" else self.config.transition.layers
+        empty = like.new_zeros(batch, self.config.slots, self.config.memory_width)
+        return Memory(hidden=(empty,) * memories, history=((),) * self.config.transition.layers)
+
+    def forward(
+        self, percept: SlotCodes, closed: Tensor, displacement: Tensor, memory: Memory, heard: Tensor | None,
+        generator: torch.Generator | None,
+    ) -> tuple[SlotCodes, Memory]:
+        """`closed` (B, K, 2) is 1 - α; `displacement` (B, K, 2) is used only where the config asks for it."""
+        parts = [percept.gestalt, percept.priority.unsqueeze(-1), percept.position, percept.size.unsqueeze(-1), closed.detach()]
+        if self.config.transition.displacement:
+            parts.append(displacement)
+        x = self.embed(torch.cat(parts, dim=-1))
+        x, memory = self._shared(x, memory, heard) if self.config.transition.kind == "shared" else self._standard(x, memory, heard)
+        return self._codes(self.read_out(x), generator), memory
+
+    def _standard(self, x: Tensor, memory: Memory, heard: Tensor | None) -> tuple[Tensor, Memory]:
+        hidden, history = list(memory.hidden), list(memory.history)
+        for i, (attend, recur) in enumerate(zip(self.attention, self.recurrent, strict=True)):
+            x, hidden[i], history[i] = recur(attend(x, heard), hidden[i], history[i])
+        return x, Memory(tuple(hidden), tuple(history))
+
+    def _shared(self, x: Tensor, memory: Memory, heard: Tensor | None) -> tuple[Tensor, Memory]:
+        embedded = x.shape[-1]
+        x = F.pad(x, (0, EXCHANGE_WIDTH))
+        (hidden,), history = memory.hidden, list(memory.history)
+        for i, recur in enumerate(self.recurrent):
+            both = torch.cat([x, hidden], dim=-1)
+            # The released code runs the whole stack of attention layers in every round.
+            for attend in self.attention if self.config.official else [self.attention[i]]:
+                both = attend(both, heard)
+            x, hidden, history[i] = recur(both[..., : x.shape[-1]], hidden, history[i])
+        return x[..., :embedded], Memory((hidden,), tuple(history))
+
+    def _codes(self, out: Tensor, generator: torch.Generator | None) -> SlotCodes:
+        g = self.config.gestalt
+        logits = self.bottleneck(out[..., :g].flatten(0, 1)[..., None, None]).view_as(out[..., :g])
+        binary = self.config.bottleneck == "binary"
+        return SlotCodes(
+            gestalt=binarise(logits, self.training, generator) if binary else torch.sigmoid(logits),
+            priority=out[..., g],
+            position=out[..., g + 1 : g + 3],
+            size=self.size_gain * out[..., g + 3],
+        )
