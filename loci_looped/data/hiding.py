@@ -1,0 +1,63 @@
+"""Is a body hidden behind a screen? Asked of the geometry, not of the pixels."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from loci_looped.data.bodies import Body, corners
+from loci_looped.data.scene import Scene
+from loci_looped.data.stage import Stage
+
+
+def _behind_panel(points: NDArray[np.float64], panel: Body, eye: NDArray[np.float64]) -> NDArray[np.bool_]:
+    """(N,) does the line from the eye to the point go through the panel's middle plane, inside its edges?"""
+    (part,) = panel.parts
+    origin = (eye - np.asarray(panel.origin)) @ panel.rotation              # the panel's own frame
+    target = (points - np.asarray(panel.origin)) @ panel.rotation
+    with np.errstate(divide="ignore", invalid="ignore"):
+        along = origin[0] / (origin[0] - target[:, 0])
+        y = origin[1] + along * (target[:, 1] - origin[1])
+        z = origin[2] + along * (target[:, 2] - origin[2])
+    inside = (np.abs(y) < part.half[1]) & (z > 0) & (z < 2 * part.half[2])
+    return np.asarray((along > 0) & (along < 1) & inside)
+
+
+def _feet(points: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The points without those on the floor, which the lower edge of a screen always covers."""
+    return np.asarray(points[points[:, 2] > 1e-6])
+
+
+def shadow_points(body: Body, stage: Stage) -> NDArray[np.float64]:
+    """(N, 3) where the corners of the body throw their shadows on the floor."""
+    tops = _feet(corners(body))
+    found = [np.zeros((0, 3))]
+    for light in stage.lights if stage.shadows else ():
+        if light.casts_shadow:
+            away = tops - np.asarray(light.position)
+            found.append(tops - away * (tops[:, 2:] / away[:, 2:]) + (0, 0, 1e-3))
+    return np.concatenate(found)
+
+
+def is_hidden(body: Body, panel: Body, stage: Stage, with_shadow: bool = True) -> bool:
+    """Is the whole body (and its shadow) behind the panel, seen from the camera?
+
+    The panel is convex, so it hides a body if it hides the corners of the boxes around the body's parts.
+    """
+    eye = np.asarray(stage.camera.position)
+    points = corners(body)
+    points[:, 2] = np.maximum(points[:, 2], 1e-3)
+    if with_shadow:
+        points = np.concatenate([points, shadow_points(body, stage)])
+    return bool(_behind_panel(points, panel, eye).all())
+
+
+def hidden_times(scene: Scene, mover: int, times: NDArray[np.float64], with_shadow: bool = True) -> NDArray[np.bool_]:
+    """(N,) at which of the times the mover is in the world and wholly hidden by the scene's screen."""
+    if scene.screen is None:
+        return np.zeros(len(times), dtype=bool)
+    answers = []
+    for time in times:
+        body = scene.bodies(float(time))[mover]
+        answers.append(body is not None and is_hidden(body, scene.screen.body(float(time)), scene.stage, with_shadow))
+    return np.array(answers, dtype=bool)

@@ -1,0 +1,244 @@
+"""A small ray-caster: one frame of bodies on a stage, with shadows, anti-aliasing and exact masks in the same pass.
+
+A pixel belongs to the mask of a body when the ray through the pixel's centre meets it, so visible masks never overlap
+and do not depend on the anti-aliasing. Only the rays near a body or its shadow are cast; the rest is the empty stage.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from loci_looped.data.bodies import Body, corners
+from loci_looped.data.raycast import Array, Solid, Triple, interval, normal, rotate, solids, to_unit_frame
+from loci_looped.data.stage import LitStage, Stage, light_up, linear, normalised, skylight
+from loci_looped.errors import LociError
+
+Window = tuple[slice, slice]
+SAMPLES = 3                 # per pixel side; odd, so that one of them is the pixel's centre
+
+
+@dataclass(frozen=True)
+class Picture:
+    """One rendered frame and the truth about its O bodies."""
+
+    image: NDArray[np.float32]          # (H, W, 3) in [0, 1], without noise
+    visible_masks: NDArray[np.bool_]    # (O, H, W)
+    object_masks: NDArray[np.bool_]     # (O, H, W) whole bodies, as if nothing else stood there
+    visible_samples: NDArray[np.int64]  # (O,) how many of all samples see the body; 0 is not even a sliver
+    positions: NDArray[np.float32]      # (O, 2) pixel (row, column) of the projected centre
+    depths: NDArray[np.float32]         # (O,) depth of the centre
+
+
+@dataclass(frozen=True)
+class _Sight:
+    """A body as the camera's rays meet it inside a window of the sample grid."""
+
+    window: Window
+    depth: Array                        # (h, w) inf where it is missed
+    part: NDArray[np.int8]              # (h, w) which part is met
+    parts: list[Solid]
+
+
+def draw(stage: Stage, bodies: Sequence[Body], size: tuple[int, int], samples: int = SAMPLES) -> Picture:
+    """The picture of the bodies on the stage at size (H, W)."""
+    if samples % 2 == 0 or samples < 1:
+        raise LociError(f"The renderer takes an odd number of samples per pixel side (1, 3, 5), not {samples}.")
+    lit = light_up(stage, size, samples)
+    sights = [_look(stage, lit, body, size, samples) for body in bodies]
+    owner = np.full(lit.depth.shape, -1, dtype=np.int8)
+    nearest = lit.depth.copy()
+    for index, sight in enumerate(sights):
+        closer = sight.depth < nearest[sight.window]
+        np.copyto(nearest[sight.window], sight.depth, where=closer)
+        owner[sight.window][closer] = index
+
+    light = _shadowed_ground(stage, lit, bodies, sights, owner, size, samples) if stage.shadows else lit.light
+    colour = lit.albedo * light
+    for index, (body, sight) in enumerate(zip(bodies, sights, strict=True)):
+        _paint(stage, lit, body, sight, owner[sight.window] == index, sights, colour)
+    return _gather(stage, lit, bodies, sights, owner, colour, size, samples)
+
+
+def empty(stage: Stage, size: tuple[int, int], samples: int = SAMPLES) -> NDArray[np.float32]:
+    """(H, W, 3) the stage with nothing on it."""
+    return draw(stage, (), size, samples).image
+
+
+def quantised(image: NDArray[np.float32], noise: NDArray[np.float32] | None = None) -> NDArray[np.uint8]:
+    """[0, 1] -> bytes, with noise (same shape, in units of the image) if asked for."""
+    values = image if noise is None else image + noise
+    return (np.clip(values, 0, 1) * np.float32(255) + np.float32(0.5)).astype(np.uint8)
+
+
+def _window(points: NDArray[np.float64], stage: Stage, size: tuple[int, int], samples: int) -> Window:
+    """The part of the sample grid in which the convex hull of the world points can be seen."""
+    height, width = size
+    rows, columns, depths = np.moveaxis(stage.camera.project(points, size), -1, 0)
+    if (depths < 0.05).any():               # partly behind the camera: the hull may be anywhere
+        return slice(0, height * samples), slice(0, width * samples)
+
+    def limits(values: NDArray[np.float64], count: int) -> slice:
+        low, high = (np.array([values.min(), values.max()]) + 0.5) * samples
+        first = int(min(max(np.floor(low) - 1, 0), count * samples))
+        return slice(first, int(max(min(np.ceil(high) + 1, count * samples), first)))
+
+    return limits(rows, height), limits(columns, width)
+
+
+def _components(field: Array) -> Triple:
+    return field[0], field[1], field[2]
+
+
+def _look(stage: Stage, lit: LitStage, body: Body, size: tuple[int, int], samples: int) -> _Sight:
+    """Cast the camera's rays at one body."""
+    window = _window(corners(body), stage, size, samples)
+    parts = solids(body)
+    rays = _components(lit.rays[:, window[0], window[1]])
+    depth = np.full(rays[0].shape, np.inf, dtype=np.float32)
+    which = np.zeros(rays[0].shape, dtype=np.int8)
+    eye = np.asarray(stage.camera.position)
+    if depth.size:
+        for index, solid in enumerate(parts):
+            origin = to_unit_frame(solid, (eye[0], eye[1], eye[2]))
+            enter, leave = interval(solid.kind, origin, rotate(solid.to_unit, rays))
+            with np.errstate(invalid="ignore"):
+                met = (enter < leave) & (enter > 0) & (enter < depth)
+            np.copyto(depth, enter, where=met)
+            which[met] = index
+        depth[depth > lit.depth[window]] = np.inf       # what the floor swallows does not exist
+    return _Sight(window, depth, which, parts)
+
+
+def _blocked(parts: list[Solid], points: Triple, lamp: Triple) -> NDArray[np.bool_]:
+    """Does a part stand between the points and their spot of the lamp?"""
+    direction = (lamp[0] - points[0], lamp[1] - points[1], lamp[2] - points[2])
+    blocked = np.zeros(points[0].shape, dtype=bool)
+    for solid in parts:
+        origin = to_unit_frame(solid, points)
+        enter, leave = interval(solid.kind, origin, rotate(solid.to_unit, direction))
+        with np.errstate(invalid="ignore"):
+            blocked |= (enter < leave) & (leave > np.float32(1e-4)) & (enter < 1)
+    return blocked
+
+
+def _shadow_window(stage: Stage, body: Body, lamp_index: int, size: tuple[int, int], samples: int) -> Window:
+    """Where on floor and wall the body's shadow can fall."""
+    light = stage.lights[lamp_index]
+    tops = corners(body)
+    tops[:, 2] = np.maximum(tops[:, 2], 0)
+    spread = light.radius * np.array([[i, j, k] for i in (-0.8, 0.8) for j in (-0.8, 0.8) for k in (-0.8, 0.8)])
+    lamps = np.asarray(light.position) + spread                                     # (8, 3)
+    lamps = lamps[lamps[:, 2] > tops[:, 2].max() + 0.05]
+    if not len(lamps):                                                              # a lamp below the body's top
+        return slice(0, size[0] * samples), slice(0, size[1] * samples)
+    away = tops[:, None] - lamps[None]                                              # (N, 8, 3)
+    ground = (tops[:, None] - away * (tops[:, None, 2:] / away[..., 2:])).reshape(-1, 3)
+    hull = [tops, ground]
+    if stage.wall is not None and (ground[:, 0] < stage.wall.x).any():
+        # The shadow climbs the wall: hull with the places where the light meets the wall's plane.
+        with np.errstate(divide="ignore", invalid="ignore"):
+            on_wall = (tops[:, None] + away * ((stage.wall.x - tops[:, None, :1]) / away[..., :1])).reshape(-1, 3)
+        hull = [tops, np.maximum(ground, (stage.wall.x, -np.inf, -np.inf)), on_wall[np.isfinite(on_wall).all(axis=1)]]
+    return _window(np.concatenate(hull), stage, size, samples)
+
+
+def _shadowed_ground(stage: Stage, lit: LitStage, bodies: Sequence[Body], sights: list[_Sight],
+                     owner: NDArray[np.int8], size: tuple[int, int], samples: int) -> Array:
+    """(SH, SW) the light on floor and wall, less what the bodies keep away."""
+    light = lit.light.copy()
+    for index, lamp in enumerate(stage.lights):
+        if not lamp.casts_shadow:
+            continue
+        dark = np.zeros(light.shape, dtype=bool)
+        for body, sight in zip(bodies, sights, strict=True):
+            window = _shadow_window(stage, body, index, size, samples)
+            open_ground = (owner[window] < 0) & ~dark[window]
+            if not open_ground.any():
+                continue
+            points, lamps = lit.points[:, window[0], window[1]], lit.lamps[index][:, window[0], window[1]]
+            at = np.nonzero(open_ground)
+            hit = _blocked(sight.parts, _components(points[:, at[0], at[1]]), _components(lamps[:, at[0], at[1]]))
+            dark[window][at] = hit
+        light -= np.where(dark, lit.shares[index], np.float32(0))
+    return light
+
+
+def _paint(stage: Stage, lit: LitStage, body: Body, sight: _Sight, seen: NDArray[np.bool_], sights: list[_Sight],
+           colour: Array) -> None:
+    """Write the light that the visible samples of one body send to the camera into `colour` (3, SH, SW)."""
+    at = np.nonzero(seen)
+    if not len(at[0]):
+        return
+    rays = lit.rays[:, sight.window[0], sight.window[1]][:, at[0], at[1]]           # (3, N)
+    depth, which = sight.depth[at], sight.part[at]
+    eye = np.asarray(stage.camera.position, dtype=np.float32)
+    points = _components(eye[:, None] + rays * depth)
+    normals, tint = _surface(sight.parts, which, points)
+    shaded = skylight(stage.ambient * lit.exposure, normals[2])
+    highlight = np.zeros_like(shaded)
+    # Lift the points off their own surface, or it would shade itself.
+    lifted = tuple(p + np.float32(2e-3) * n for p, n in zip(points, normals, strict=True))
+    for index, lamp in enumerate(stage.lights):
+        spots = _components(lit.lamps[index][:, sight.window[0], sight.window[1]][:, at[0], at[1]])
+        towards = normalised((spots[0] - points[0], spots[1] - points[1], spots[2] - points[2]))
+        facing = np.maximum(normals[0] * towards[0] + normals[1] * towards[1] + normals[2] * towards[2], 0)
+        if stage.shadows and lamp.casts_shadow:
+            for other in sights:
+                if other is not sight or len(sight.parts) > 1:
+                    facing = np.where(_blocked(other.parts, (lifted[0], lifted[1], lifted[2]), spots), 0, facing)
+        shaded = shaded + np.float32(lamp.strength * lit.exposure) * facing
+        if body.gloss > 0:
+            highlight = highlight + np.float32(lamp.strength) * _glint(normals, towards, _components(rays), facing)
+    sent = linear(body.colour)[:, None] * (tint * shaded) + np.float32(body.gloss) * highlight
+    colour[:, sight.window[0], sight.window[1]][:, at[0], at[1]] = sent
+
+
+def _surface(parts: list[Solid], which: NDArray[np.int8], points: Triple) -> tuple[Triple, Array]:
+    """World normals (unit length) and tint at points of the named parts."""
+    tint = np.asarray([solid.tint for solid in parts], dtype=np.float32)[which]
+    if len(parts) == 1:
+        solid = parts[0]
+        return normalised(rotate(solid.to_unit.T, normal(solid.kind, to_unit_frame(solid, points)))), tint
+    out = tuple(np.empty_like(points[0]) for _ in range(3))
+    for index, solid in enumerate(parts):
+        mine = which == index
+        local = to_unit_frame(solid, (points[0][mine], points[1][mine], points[2][mine]))
+        for target, values in zip(out, rotate(solid.to_unit.T, normal(solid.kind, local)), strict=True):
+            target[mine] = values
+    return normalised((out[0], out[1], out[2])), tint
+
+
+def _glint(normals: Triple, towards: Triple, rays: Triple, facing: Array) -> Array:
+    """A highlight where the surface mirrors the lamp: (n.h)^32 by repeated squaring."""
+    view = normalised((-rays[0], -rays[1], -rays[2]))
+    half = normalised((view[0] + towards[0], view[1] + towards[1], view[2] + towards[2]))
+    cosine = np.maximum(normals[0] * half[0] + normals[1] * half[1] + normals[2] * half[2], 0)
+    for _ in range(5):
+        cosine = cosine * cosine
+    return np.where(facing > 0, cosine, 0).astype(np.float32)
+
+
+def _gather(stage: Stage, lit: LitStage, bodies: Sequence[Body], sights: list[_Sight], owner: NDArray[np.int8],
+            colour: Array, size: tuple[int, int], samples: int) -> Picture:
+    """Samples -> pixels."""
+    (height, width), middle = size, samples // 2
+    mean = np.zeros((3, height, width), dtype=np.float32)
+    for i in range(samples):                # a fixed order of addition, the same on every machine
+        for j in range(samples):
+            mean += colour[:, i::samples, j::samples]
+    image = np.sqrt(np.clip(mean * np.float32(1 / samples**2), 0, 1)).transpose(1, 2, 0)
+    whole = np.zeros((len(bodies), height, width), dtype=bool)
+    for index, sight in enumerate(sights):
+        full = np.zeros(owner.shape, dtype=bool)
+        full[sight.window] = np.isfinite(sight.depth)
+        whole[index] = full[middle::samples, middle::samples]
+    centre_owner = owner[middle::samples, middle::samples]
+    visible = centre_owner[None] == np.arange(len(bodies), dtype=np.int8)[:, None, None]
+    counts = np.array([(owner[sight.window] == index).sum() for index, sight in enumerate(sights)], dtype=np.int64)
+    centres = np.array([body.centre() for body in bodies]).reshape(-1, 3)
+    projected = stage.camera.project(centres, size).astype(np.float32)
+    return Picture(np.ascontiguousarray(image), visible, whole, counts, projected[:, :2], projected[:, 2])
