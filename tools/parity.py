@@ -88,7 +88,8 @@ class Deviations:
         for (kind, name), value in self.worst.items():
             ok = value <= tolerance[kind]
             fine &= ok
-            print(f"  {'ok ' if ok else 'BAD'} {kind:<10} {name:<22} {value:9.2e}  (<= {tolerance[kind]:.0e})  at {self.place[kind, name]}")
+            verdict, limit = "ok " if ok else "BAD", tolerance[kind]
+            print(f"  {verdict} {kind:<10} {name:<22} {value:9.2e}  (<= {limit:.0e})  at {self.place[kind, name]}")
         return fine
 
 
@@ -100,8 +101,9 @@ def quantities(before: LociState, after: LociState, out: StepOutput, model: Loci
         return torch.cat([codes.position, codes.size.unsqueeze(-1)], dim=-1)
 
     return {
-        "position_next": place(out.predicted), "gestalt_next": out.predicted.gestalt, "priority_next": out.predicted.priority,
-        "position_cur": place(out.percept), "gestalt_cur": out.percept.gestalt, "priority_cur": out.percept.priority,
+        "position_next": place(out.predicted), "gestalt_next": out.predicted.gestalt,
+        "priority_next": out.predicted.priority, "position_cur": place(out.percept),
+        "gestalt_cur": out.percept.gestalt, "priority_cur": out.percept.priority,
         "occlusion_next": out.occlusion_ahead, "gate_closed": 1 - out.gate,
         "slots_bound": out.bound, "assigned": out.assigned,
         "output_next": out.ahead.frame, "mask_next": out.ahead.visible_masks_with_background,
@@ -117,7 +119,8 @@ def compare(path: Path, dtype: torch.dtype, heads: int, l0_weight: float, window
         data = {name: stored[name] for name in stored.files}
     config = sizes(data, heads, l0_weight)
     model = LociLooped(config).to(dtype)
-    tensors = {n.removeprefix("weights."): torch.as_tensor(v).to(dtype) for n, v in data.items() if n.startswith("weights.")}
+    weights = {n.removeprefix("weights."): v for n, v in data.items() if n.startswith("weights.")}
+    tensors = {name: torch.as_tensor(value).to(dtype) for name, value in weights.items()}
     load_official_tensors(model, tensors, str(path))
     training = "grad_step" in data
     model.train(training)
@@ -160,7 +163,8 @@ def compare(path: Path, dtype: torch.dtype, heads: int, l0_weight: float, window
                 kind = "images" if name in IMAGES else "exact" if name in EXACT else "codes"
                 deviations.add(kind, name, value, theirs, f"step {n}")
     if training:
-        missing = [name for name in data if name.startswith("grad.") and ("gradients", name.split(".")[1]) not in deviations.worst]
+        stored_gradients = [name for name in data if name.startswith("grad.")]
+        missing = [name for name in stored_gradients if ("gradients", name.split(".")[1]) not in deviations.worst]
         assert not missing, f"{path}: no gradient of ours for {missing[0]}"
     return deviations
 
@@ -185,7 +189,7 @@ def main() -> int:
     parser.add_argument("files", nargs="+", type=Path, metavar="FILE.npz")
     parser.add_argument("--heads", type=int, default=2, help="attention heads (not visible in the weights)")
     parser.add_argument("--l0-weight", type=float, default=1e-3, help="L0 weight of gate and GateL0RD in the files")
-    parser.add_argument("--window", type=int, help="steps per update; read off the file's name (..._bptt2) if absent, else 1")
+    parser.add_argument("--window", type=int, help="steps per update; read off the file's name (..._bptt2), else 1")
     arguments = parser.parse_args()
     torch.set_num_threads(1)
     fine = True

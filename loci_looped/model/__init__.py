@@ -5,6 +5,6 @@ from .loci import WARM_UP_STEPS, Conditions, GateKind, LociLooped
 from .state import Decoded, LociState, SlotCodes, StepOutput
 
 __all__ = [
-    "PRESETS", "WARM_UP_STEPS", "Conditions", "Decoded", "GateKind", "LociConfig", "LociLooped", "LociState", "SlotCodes",
-    "StepOutput", "preset",
+    "PRESETS", "WARM_UP_STEPS", "Conditions", "Decoded", "GateKind", "LociConfig", "LociLooped", "LociState",
+    "SlotCodes", "StepOutput", "preset",
 ]

@@ -38,7 +38,9 @@ def gaussian_map(position: Tensor, size: Tensor, shape: tuple[int, int]) -> Tens
 class ResidualBlock(nn.Module):
     """skip(x) + [gain ·] conv(relu(conv(relu(x)))); the first ReLU can be left out, the gain is optional."""
 
-    def __init__(self, inputs: int, outputs: int, kernel: int = 3, *, leading_relu: bool = True, gain: float | None = None):
+    def __init__(
+        self, inputs: int, outputs: int, kernel: int = 3, *, leading_relu: bool = True, gain: float | None = None
+    ):
         super().__init__()
         self.conv1 = nn.Conv2d(inputs, outputs, kernel, padding=kernel // 2)
         self.conv2 = nn.Conv2d(outputs, outputs, kernel, padding=kernel // 2)
@@ -87,7 +89,7 @@ class PatchUp(nn.Module):
 
 
 def binarise(logits: Tensor, training: bool, generator: torch.Generator | None) -> Tensor:
-    """The binary bottleneck: noisy around one half while training, so that codes flee to 0 and 1; rounded afterwards."""
+    """The binary bottleneck: noisy around one half while training, so that codes flee to 0 and 1; then rounded."""
     probability = torch.sigmoid(logits)
     if not training:
         return probability.round()

@@ -39,8 +39,8 @@ def _check_picture(name: str, picture: Tensor, config: LociConfig) -> None:
         raise ValueError(f"The {name} holds {picture.dtype}; divide by 255 to get floating-point numbers in [0, 1].")
     if tuple(picture.shape[2:]) != (height, width):
         raise ValueError(
-            f"The {name} is {picture.shape[2]} x {picture.shape[3]} pixels, but this network works at {height} x {width}: "
-            "resize it first, or choose a network of that size."
+            f"The {name} is {picture.shape[2]} x {picture.shape[3]} pixels, but this network works at "
+            f"{height} x {width}: resize it first, or choose a network of that size."
         )
     # Looking at values stalls a GPU, so there only shapes are checked.
     if picture.device.type == "cpu":

@@ -21,11 +21,14 @@ class EncoderConfig:
     layers: int = 3
     """Residual blocks in each of trunk, gestalt head and position head."""
     position_prior: bool = False
-    """Beyond the paper: add the log of the slot's own Gaussian to the position logits, so a slot starts by looking at its own place."""
+    """Beyond the paper: add the log of the slot's own Gaussian to the position logits, so that a slot starts by looking
+    at its own place."""
     gestalt_head: Literal["global", "attended"] = "global"
-    """"global" reads the whole map with one large convolution (the paper); "attended" pools the features where the slot looks."""
+    """"global" reads the whole map with one large convolution (the paper); "attended" pools the features where the slot
+    looks."""
     size_head: Literal["forced", "bounded"] = "forced"
-    """"forced" scales the size by a gain that grows by itself (the paper); "bounded" is a sigmoid up to `size_limit`."""
+    """"forced" scales the size by a gain that grows by itself (the paper); "bounded" is a sigmoid up to
+    `size_limit`."""
     size_limit: float = 0.15
 
 
@@ -50,7 +53,7 @@ class TransitionConfig:
     credit: Credit = "eprop"
     """How the past earns its gradient: "eprop" by eligibility traces, "bptt" by the window that is unrolled."""
     residual_gain: float = 1e-12
-    """Start of the gains in front of embeddings, attention and recurrent layers; near zero makes the start an identity."""
+    """Start of the gains before embeddings, attention and recurrent layers; near zero makes the start an identity."""
     size_gain: float = 1e-16
     """Start of the gain on the predicted size."""
     displacement: bool = False
@@ -113,15 +116,15 @@ class LociConfig:
                 raise ValueError(f"{name} is {getattr(self, name)}, but a network needs at least one.")
         if self.levels not in (1, 2) or not 1 <= self.level <= self.levels:
             raise ValueError(
-                f"level {self.level} of {self.levels} is not possible: level is 1 (frames 4x the latent grid) or 2 (16x), "
-                "and parameters exist only up to `levels`."
+                f"level {self.level} of {self.levels} is not possible: level is 1 (frames 4x the latent grid) or "
+                "2 (16x), and parameters exist only up to `levels`."
             )
         if len(self.latent) != 2 or min(self.latent) < 2:
             raise ValueError(f"latent is {self.latent}, but it must be two numbers (rows, columns) of at least 2.")
         if self.encoder.fine_channels % 12:
             raise ValueError(
-                f"encoder.fine_channels is {self.encoder.fine_channels}: it must be a multiple of the 12 input channels, "
-                "or colours would be averaged before the network sees them."
+                f"encoder.fine_channels is {self.encoder.fine_channels}: it must be a multiple of the 12 input "
+                "channels, or colours would be averaged before the network sees them."
             )
         if self.encoder.channels < 3 or self.decoder.channels < 3:
             raise ValueError("encoder.channels and decoder.channels must be at least 3.")
@@ -148,7 +151,7 @@ class LociConfig:
 
     @property
     def code_width(self) -> int:
-        """Numbers per slot that enter the transition: gestalt, priority, y, x, size, two gates (and two displacements)."""
+        """Numbers per slot that enter the transition: gestalt, priority, y, x, size, two gates (two displacements)."""
         return self.gestalt + 6 + (2 if self.transition.displacement else 0)
 
     @property

@@ -91,7 +91,9 @@ class Decoder(nn.Module):
         """(1, 1, H, W)"""
         return F.avg_pool2d(self.background_logit_image, 4 ** (self.config.levels - self.config.level)) * 0.1
 
-    def merge(self, codes: SlotCodes, active: Active, *, prioritised: bool, generator: torch.Generator | None) -> Tensor:
+    def merge(
+        self, codes: SlotCodes, active: Active, *, prioritised: bool, generator: torch.Generator | None
+    ) -> Tensor:
         """(n, G, h, w): the gestalt code painted with the slot's Gaussian."""
         maps = gaussian_map(codes.position, codes.size, self.config.latent)
         if not self.config.official:

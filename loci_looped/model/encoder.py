@@ -78,13 +78,14 @@ class Encoder(nn.Module):
         self.trunk = nn.Sequential(*[ResidualBlock(c, c) for _ in range(layers)])
         self.position_blocks = nn.Sequential(*[ResidualBlock(c, c) for _ in range(layers)], ResidualBlock(c, 3))
         self.gestalt_blocks = nn.Sequential(*[ResidualBlock(c, c) for _ in range(layers)])
-        self.gestalt_head = GlobalGestalt(config) if config.encoder.gestalt_head == "global" else AttendedGestalt(config)
+        whole = config.encoder.gestalt_head == "global"
+        self.gestalt_head = GlobalGestalt(config) if whole else AttendedGestalt(config)
         if config.encoder.size_head == "forced":
             self.size_growth = nn.Parameter(torch.zeros(1))
 
     def forward(
-        self, frame: Tensor, error: Tensor, visible_masks_with_background: Tensor, own_objects: Tensor, previous: SlotCodes,
-        object_masks: Tensor, active: Active, generator: torch.Generator | None,
+        self, frame: Tensor, error: Tensor, visible_masks_with_background: Tensor, own_objects: Tensor,
+        previous: SlotCodes, object_masks: Tensor, active: Active, generator: torch.Generator | None,
     ) -> SlotCodes:
         """What every slot senses. Slots that take no part come back as zeros."""
         x = self._inputs(frame, error, visible_masks_with_background, own_objects, previous, object_masks, active)
@@ -113,7 +114,7 @@ class Encoder(nn.Module):
         self, frame: Tensor, error: Tensor, visible_with_background: Tensor, own_objects: Tensor, previous: SlotCodes,
         object_masks: Tensor, active: Active,
     ) -> Tensor:
-        """(n, 12, H, W): frame, error, own mask, others' masks, background mask, own object, own Gaussian, own object mask."""
+        """(n, 12, H, W): frame, error, own mask, others' masks, background mask; own object, Gaussian, object mask."""
         slots = object_masks.shape[1]
         visible, background = visible_with_background[:, :-1], visible_with_background[:, -1:]
         if self.config.colour_order == "bgr":
@@ -144,5 +145,5 @@ class Encoder(nn.Module):
             return self.config.encoder.size_limit * torch.sigmoid(size_map.mean((1, 2)) - 2)
         size = torch.sigmoid(size_map - 10).mean((1, 2))
         if torch.is_grad_enabled() and self.training:
-            return _ForcedGain.apply(size, self.size_growth)  # type: ignore[no-any-return, no-untyped-call]
+            return _ForcedGain.apply(size, self.size_growth)
         return size * torch.tanh(self.size_growth)

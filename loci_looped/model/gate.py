@@ -32,12 +32,12 @@ class _RectifiedTanh(torch.autograd.Function):
 def rectified_tanh(z: Tensor, l0_weight: float) -> Tensor:
     """max(0, tanh z); its gradient also presses every open gate towards zero with weight λ."""
     if torch.is_grad_enabled() and z.requires_grad:
-        return _RectifiedTanh.apply(z, l0_weight)  # type: ignore[no-any-return, no-untyped-call]
+        return _RectifiedTanh.apply(z, l0_weight)
     return torch.tanh(z).clamp(min=0)
 
 
 class PerceptGate(nn.Module):
-    """A small network that compares what is sensed with what was predicted. Gate 0 is the gestalt's, 1 the position's."""
+    """A small network that compares the sensed with the predicted. Gate 0 is the gestalt's, gate 1 the position's."""
 
     def __init__(self, gestalt: int, config: GateConfig):
         super().__init__()

@@ -27,8 +27,8 @@ class _EpropCell(torch.autograd.Function):
 
     @staticmethod
     def forward(
-        ctx: Any, inputs: Tensor, hidden: Tensor, w_gate: Tensor, b_gate: Tensor, w_candidate: Tensor, b_candidate: Tensor,
-        l0_weight: float, *history: Tensor,
+        ctx: Any, inputs: Tensor, hidden: Tensor, w_gate: Tensor, b_gate: Tensor, w_candidate: Tensor,
+        b_candidate: Tensor, l0_weight: float, *history: Tensor,
     ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
         z = torch.cat([inputs, hidden], dim=1)
         g = torch.tanh(F.linear(z, w_gate, b_gate)).clamp(min=0)
@@ -88,12 +88,12 @@ class GateL0RD(nn.Module):
     def forward(
         self, x: Tensor, hidden: Tensor, history: tuple[TraceStep, ...], *, count_twice: bool
     ) -> tuple[Tensor, Tensor, tuple[TraceStep, ...]]:
-        """(output, new memory, new history). `count_twice` lets gradients also flow back through the memory, as released."""
+        """(output, new memory, new history). `count_twice`: gradients also flow through the memory, as released."""
         traced = self.credit == "eprop" and torch.is_grad_enabled()
         if traced:
             remembered = hidden if count_twice else hidden.detach()
             past = [leaf for s in history for leaf in (s.gate_factor, s.candidate_factor, s.keep, s.inputs)]
-            new, gate_factor, candidate_factor, keep = _EpropCell.apply(  # type: ignore[no-untyped-call]
+            new, gate_factor, candidate_factor, keep = _EpropCell.apply(
                 x, remembered, self.gate.weight, self.gate.bias, self.candidate.weight, self.candidate.bias,
                 self.l0_weight, *past,
             )

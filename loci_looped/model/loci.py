@@ -30,7 +30,8 @@ from .state import Decoded, LociState, Registry, SlotCodes, StepOutput, TensorTr
 from .transition import Transition
 
 GateKind = Literal["learned", "open", "visibility", "closed"]
-"""learned: Loci-Looped. open: Loci-Unlooped, the percept is what is sensed. visibility: α = 1 - occlusion. closed: imagination."""
+"""learned: Loci-Looped. open: Loci-Unlooped, the percept is what is sensed. visibility: α = 1 - occlusion. closed:
+imagination."""
 
 WARM_UP_STEPS = 10
 
@@ -47,6 +48,9 @@ class Conditions:
     """Until the sequence has settled, slots that are predicted to be occluded are freed."""
     background_gain: float = 1.0
     """β: 0 paints on black, so that slots must draw the objects before the background may help."""
+
+
+AS_TRAINED = Conditions()
 
 
 class LociLooped(nn.Module):
@@ -73,7 +77,8 @@ class LociLooped(nn.Module):
         batch, (height, width), k = background.shape[0], self.config.frame, self.config.slots
         empty = background.new_zeros(batch, k)
         never = torch.zeros(batch, k, dtype=torch.bool, device=background.device)
-        codes = SlotCodes(background.new_zeros(batch, k, self.config.gestalt), background.new_zeros(batch, k, 2), empty, empty)
+        gestalt, position = background.new_zeros(batch, k, self.config.gestalt), background.new_zeros(batch, k, 2)
+        codes = SlotCodes(gestalt, position, empty, empty)
         masks = background.new_zeros(batch, k, height, width)
         only_background = torch.cat([masks, torch.ones_like(masks[:, :1])], dim=1)
         colours = background.new_zeros(batch, k, 3, height, width)
@@ -93,7 +98,7 @@ class LociLooped(nn.Module):
         )
 
     def step(
-        self, frame: Tensor | None, state: LociState, *, warmup: bool = False, conditions: Conditions = Conditions(),
+        self, frame: Tensor | None, state: LociState, *, warmup: bool = False, conditions: Conditions = AS_TRAINED,
         blackout: Tensor | None = None, hold: Tensor | None = None, generator: torch.Generator | None = None,
     ) -> tuple[LociState, StepOutput]:
         """One time step on a frame (B, 3, H, W) in [0, 1], or on none: then the network imagines.
@@ -195,9 +200,7 @@ class LociLooped(nn.Module):
             background=state.background,
             predicted=predicted,
             # Only the object masks carry a gradient over to the next step, as in the paper.
-            ahead=Decoded(
-                ahead.frame.detach(), ahead.visible_masks_with_background.detach(), ahead.object_masks, ahead.colours.detach()
-            ),
+            ahead=dataclasses.replace(ahead.detach(), object_masks=ahead.object_masks),
             own_objects=state.own_objects if objects_after is None else objects_after.detach(),
             occlusion=occlusion_ahead,
             previous=output.previous.detach(),
@@ -246,7 +249,7 @@ class LociLooped(nn.Module):
         return self.decoder.objects(previous, active)
 
     def _bind(self, registry: Registry, assigned: Tensor, present: Decoded) -> tuple[Registry, Tensor]:
-        """An object is bound when it was expected to be seen and is seen; until the sequence settles, seeing is enough."""
+        """An object is bound when it was expected and is seen; until the sequence settles, seeing is enough."""
         strongest = strongest_visibility(present)
         seen = strongest > self.config.recruiting.bound_threshold
         settled = registry.settled.unsqueeze(1)
@@ -260,8 +263,8 @@ class LociLooped(nn.Module):
         return occlusion_state(decoded, bound, seen, self.config.recruiting.bound_threshold, self.config.official)
 
     def _gate(
-        self, state: LociState, sensed: SlotCodes, occlusion: Tensor, previous: SlotCodes, bound: Tensor, kind: GateKind,
-        hold: Tensor | None, generator: torch.Generator | None,
+        self, state: LociState, sensed: SlotCodes, occlusion: Tensor, previous: SlotCodes, bound: Tensor,
+        kind: GateKind, hold: Tensor | None, generator: torch.Generator | None,
     ) -> Tensor:
         if kind == "open":
             return torch.ones_like(sensed.position)
@@ -285,7 +288,7 @@ class LociLooped(nn.Module):
     # ---------------------------------------------------------------- many time steps
 
     def warm_up(
-        self, frame: Tensor, state: LociState, steps: int = WARM_UP_STEPS, conditions: Conditions = Conditions()
+        self, frame: Tensor, state: LociState, steps: int = WARM_UP_STEPS, conditions: Conditions = AS_TRAINED
     ) -> LociState:
         """Look at the first frame for a while, so that slots find their objects before time begins."""
         for _ in range(steps):
@@ -293,11 +296,11 @@ class LociLooped(nn.Module):
         return state
 
     def observe(
-        self, frames: Tensor, state: LociState, *, conditions: Conditions = Conditions(), blackout: Tensor | None = None
+        self, frames: Tensor, state: LociState, *, conditions: Conditions = AS_TRAINED, blackout: Tensor | None = None
     ) -> tuple[LociState, StepOutput]:
         """A clip (B, T, 3, H, W), frame by frame. Outputs are stacked with time at axis 1. `blackout` is (B, T)."""
         if frames.ndim != 5 or frames.shape[1] < 1:
-            raise ValueError(f"observe needs a clip (B, T, 3, H, W) with at least one frame, but got {tuple(frames.shape)}.")
+            raise ValueError(f"observe needs a clip (B, T, 3, H, W) of one frame or more, but got {tuple(frames.shape)}.")
         outputs = []
         for t in range(frames.shape[1]):
             dark = None if blackout is None else blackout[:, t]

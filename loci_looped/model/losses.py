@@ -29,7 +29,7 @@ def picture_loss(painted: Tensor, target: Tensor) -> Tensor:
 
 
 def balanced_picture_loss(painted: Tensor, target: Tensor, front: Tensor) -> Tensor:
-    """Mean over foreground pixels plus mean over background pixels, so that small objects count. `front` is (B, 1, H, W)."""
+    """Mean over the foreground plus mean over the background, so that small objects count. `front` is (B, 1, H, W)."""
     loss = F.binary_cross_entropy(painted.clamp(0, 1), target, reduction="none").mean(1, keepdim=True)
     behind = 1 - front
     return (loss * front).sum() / (front.sum() + 1) + (loss * behind).sum() / (behind.sum() + 1)

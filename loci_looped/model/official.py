@@ -7,6 +7,7 @@ import pickle
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 import torch
 from torch import Tensor
@@ -24,12 +25,16 @@ class OfficialCheckpoint:
     unused: tuple[str, ...]     # what the file also holds: optimiser states, counters
 
 
-def _layer(ours: str, theirs: str) -> Iterator[tuple[str, tuple[str, ...]]]:
+Names = Iterator[tuple[str, tuple[str, ...]]]
+"""Our name and theirs, one pair after the other."""
+
+
+def _layer(ours: str, theirs: str) -> Names:
     for part in ("weight", "bias"):
         yield f"{ours}.{part}", (f"{theirs}.{part}",)
 
 
-def _residual(ours: str, theirs: str, *, leading_relu: bool = True, gain: bool = False) -> Iterator[tuple[str, tuple[str, ...]]]:
+def _residual(ours: str, theirs: str, *, leading_relu: bool = True, gain: bool = False) -> Names:
     first = 1 if leading_relu else 0
     yield from _layer(f"{ours}.conv1", f"{theirs}.layers.{first}")
     yield from _layer(f"{ours}.conv2", f"{theirs}.layers.{first + 2}")
@@ -37,18 +42,18 @@ def _residual(ours: str, theirs: str, *, leading_relu: bool = True, gain: bool =
         yield f"{ours}.gain", (f"{theirs}.alpha",)
 
 
-def _patch_down(ours: str, theirs: str) -> Iterator[tuple[str, tuple[str, ...]]]:
+def _patch_down(ours: str, theirs: str) -> Names:
     yield f"{ours}.gain", (f"{theirs}.alpha",)
     yield from _layer(f"{ours}.conv", f"{theirs}.layers")
 
 
-def _patch_up(ours: str, theirs: str) -> Iterator[tuple[str, tuple[str, ...]]]:
+def _patch_up(ours: str, theirs: str) -> Names:
     yield f"{ours}.gain", (f"{theirs}.alpha",)
     yield from _layer(f"{ours}.conv", f"{theirs}.residual.1")
     yield from _layer(f"{ours}.spread", f"{theirs}.residual.3")
 
 
-def _encoder(config: LociConfig) -> Iterator[tuple[str, tuple[str, ...]]]:
+def _encoder(config: LociConfig) -> Names:
     layers = config.encoder.layers
     if config.levels == 2:
         yield from _patch_down("encoder.fine_down", "encoder.layers2.0")
@@ -65,40 +70,42 @@ def _encoder(config: LociConfig) -> Iterator[tuple[str, tuple[str, ...]]]:
     yield "encoder.size_growth", ("encoder.std_encoder.alpha.init",)
 
 
-def _embedding(ours: str, theirs: str) -> Iterator[tuple[str, tuple[str, ...]]]:
+def _embedding(ours: str, theirs: str) -> Names:
     yield f"{ours}.gain", (f"{theirs}.alpha",)
     yield from _layer(f"{ours}.linear1", f"{theirs}.embeding.1")    # their spelling
     yield from _layer(f"{ours}.linear2", f"{theirs}.embeding.3")
 
 
-def _attention(ours: str, theirs: str) -> Iterator[tuple[str, tuple[str, ...]]]:
+def _attention(ours: str, theirs: str) -> Names:
     yield f"{ours}.gain", (f"{theirs}.alpha",)
     yield f"{ours}.project_in.weight", (f"{theirs}.attention.in_proj_weight",)
     yield f"{ours}.project_in.bias", (f"{theirs}.attention.in_proj_bias",)
     yield from _layer(f"{ours}.project_out", f"{theirs}.attention.out_proj")
 
 
-def _recurrent(ours: str, theirs: str) -> Iterator[tuple[str, tuple[str, ...]]]:
+def _recurrent(ours: str, theirs: str) -> Names:
     yield f"{ours}.gain", (f"{theirs}.alpha",)
     for name, letter in (("gate", "g"), ("candidate", "r"), ("output", "p"), ("output_gate", "o")):
         yield f"{ours}.cell.{name}.weight", (f"{theirs}.l0rd.w_{letter}x", f"{theirs}.l0rd.w_{letter}h")
         yield f"{ours}.cell.{name}.bias", (f"{theirs}.l0rd.b_{letter}",)
 
 
-def _transition(config: LociConfig) -> Iterator[tuple[str, tuple[str, ...]]]:
+def _transition(config: LociConfig) -> Names:
     theirs, layers = "predictor.predictor", config.transition.layers
     shared = config.transition.kind == "shared"
     yield from _embedding("transition.embed", f"{theirs}.input_embeding" if shared else f"{theirs}.layers.0")
     for i in range(layers):
-        yield from _attention(f"transition.attention.{i}", f"{theirs}.attention.{i}" if shared else f"{theirs}.layers.{2 * i + 1}")
-        yield from _recurrent(f"transition.recurrent.{i}", f"{theirs}.l0rds.{i}" if shared else f"{theirs}.layers.{2 * i + 2}")
+        attention, recurrent = ("attention", "l0rds") if shared else ("layers", "layers")
+        at, after = (i, i) if shared else (2 * i + 1, 2 * i + 2)
+        yield from _attention(f"transition.attention.{i}", f"{theirs}.{attention}.{at}")
+        yield from _recurrent(f"transition.recurrent.{i}", f"{theirs}.{recurrent}.{after}")
     last = f"{theirs}.output_embeding" if shared else f"{theirs}.layers.{2 * layers + 1}"
     yield from _embedding("transition.read_out", last)
     yield from _residual("transition.bottleneck", "predictor.bottleneck.1")
     yield "transition.size_gain", ("predictor.std_alpha",)
 
 
-def _decoder(config: LociConfig) -> Iterator[tuple[str, tuple[str, ...]]]:
+def _decoder(config: LociConfig) -> Names:
     for factor in ("priority_factor", "index_factor"):
         yield f"decoder.order.{factor}", (f"decoder.merge.priority_encoder.{factor}",)
     for i in range(config.decoder.layers):
@@ -126,11 +133,10 @@ def official_names(config: LociConfig) -> dict[str, tuple[str, ...]]:
     return names
 
 
-def official_config(config: LociConfig | str, colour_order: str = "bgr") -> LociConfig:
+def official_config(config: LociConfig | str, colour_order: Literal["rgb", "bgr"] = "bgr") -> LociConfig:
     """A network as released: quirks on, colours as OpenCV reads them."""
     base = preset(config) if isinstance(config, str) else config
-    order = "bgr" if colour_order == "bgr" else "rgb"
-    return dataclasses.replace(base, official=True, colour_order=order, initialisation="original")
+    return dataclasses.replace(base, official=True, colour_order=colour_order, initialisation="original")
 
 
 def load_official_tensors(model: LociLooped, tensors: dict[str, Tensor], where: str) -> tuple[str, ...]:
@@ -172,10 +178,13 @@ def read_official(path: str | Path, config: LociConfig | str) -> OfficialCheckpo
         content = torch.load(path, map_location="cpu", weights_only=True)
     except pickle.UnpicklingError as error:
         raise ValueError(
-            f"{path} holds more than tensors (or is no checkpoint at all) and was not opened: {str(error).splitlines()[0]}"
+            f"{path} holds more than tensors (or is no checkpoint at all) and was not opened: "
+            f"{str(error).splitlines()[0]}"
         ) from None
     except (RuntimeError, EOFError, OSError, KeyError, ValueError, IndexError, UnicodeDecodeError) as error:
-        raise ValueError(f"{path} cannot be read as a PyTorch checkpoint; is it complete? ({str(error).splitlines()[0]})") from None
+        raise ValueError(
+            f"{path} cannot be read as a PyTorch checkpoint; is it complete? ({str(error).splitlines()[0]})"
+        ) from None
     if not isinstance(content, dict):
         raise ValueError(f"{path} holds a {type(content).__name__}, not a dictionary with the key 'model'.")
     tensors = content.get("model", content)

@@ -14,8 +14,8 @@ from .config import LociConfig
 from .state import LociState, SlotCodes
 
 Placement = Literal["incremental", "stochastic", "error_sampled"]
-"""incremental: one slot at a time, at the largest unexplained error. stochastic: every free slot at the best of ten random
-places. error_sampled: every free slot at a place drawn by the error, away from the others."""
+"""incremental: one slot at a time, at the largest unexplained error. stochastic: every free slot at the best of ten
+random places. error_sampled: every free slot at a place drawn by the error, away from the others."""
 
 PERIOD = 2
 """A slot is recruited every other step."""
@@ -159,7 +159,8 @@ class Recruiting(nn.Module):
     def _best_of_random(self, error: Tensor, assigned: Tensor, generator: torch.Generator | None) -> Tensor:
         """(B, K, 2): of ten uniform places per slot the one whose Gaussian catches most error."""
         (batch, slots), count = assigned.shape, self.config.recruiting.candidates
-        places = 2 * torch.rand((batch, slots, count, 2), generator=generator, device=error.device, dtype=error.dtype) - 1
+        shape = (batch, slots, count, 2)
+        places = 2 * torch.rand(shape, generator=generator, device=error.device, dtype=error.dtype) - 1
         maps = gaussian_map(places, torch.zeros_like(places[..., 0]), self.config.frame)
         caught = torch.einsum("bknhw,bhw->bkn", maps, error.detach().squeeze(1))
         best = caught.argmax(2)[..., None, None].expand(-1, -1, 1, 2)

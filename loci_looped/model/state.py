@@ -194,6 +194,6 @@ class StepOutput(TensorTree):
     bound: Tensor               # (B, K) bool
     visibility: Tensor          # (B, K) s̄
     error: Tensor               # (B, 1, H, W) the error map the encoder saw
-    surprise: Tensor            # (B, K) slot error: how badly the prediction for this frame fitted where the slot is seen
+    surprise: Tensor            # (B, K) slot error: how badly the prediction fitted this frame where the slot is seen
     objects_before: Tensor      # (B, K, 3, H, W) own object logits of the previous prediction
     objects_after: Tensor | None  # the same of the new prediction; only made for the gestalt-change loss

@@ -103,11 +103,13 @@ class Transition(nn.Module):
         generator: torch.Generator | None,
     ) -> tuple[SlotCodes, Memory]:
         """`closed` (B, K, 2) is 1 - α; `displacement` (B, K, 2) is used only where the config asks for it."""
-        parts = [percept.gestalt, percept.priority.unsqueeze(-1), percept.position, percept.size.unsqueeze(-1), closed.detach()]
+        priority, size = percept.priority.unsqueeze(-1), percept.size.unsqueeze(-1)
+        parts = [percept.gestalt, priority, percept.position, size, closed.detach()]
         if self.config.transition.displacement:
             parts.append(displacement)
         x = self.embed(torch.cat(parts, dim=-1))
-        x, memory = self._shared(x, memory, heard) if self.config.transition.kind == "shared" else self._standard(x, memory, heard)
+        layers = self._shared if self.config.transition.kind == "shared" else self._standard
+        x, memory = layers(x, memory, heard)
         return self._codes(self.read_out(x), generator), memory
 
     def _standard(self, x: Tensor, memory: Memory, heard: Tensor | None) -> tuple[Tensor, Memory]:
