@@ -300,7 +300,7 @@ class LociLooped(nn.Module):
     ) -> tuple[LociState, StepOutput]:
         """A clip (B, T, 3, H, W), frame by frame. Outputs are stacked with time at axis 1. `blackout` is (B, T)."""
         if frames.ndim != 5 or frames.shape[1] < 1:
-            raise ValueError(f"observe needs a clip (B, T, 3, H, W) of one frame or more, but got {tuple(frames.shape)}.")
+            raise ValueError(f"observe needs a clip (B, T, 3, H, W) of one frame or more, not {tuple(frames.shape)}.")
         outputs = []
         for t in range(frames.shape[1]):
             dark = None if blackout is None else blackout[:, t]
