@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -130,14 +130,19 @@ def hinged_screen(colour: tuple[int, int, int], x: float, y: float, half_width: 
 _AXIS_ORDER: dict[str, tuple[int, int, int]] = {"x": (1, 2, 0), "y": (2, 0, 1), "z": (0, 1, 2)}
 
 
-def part_to_world(body: Body, part: Part) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """The affine map (3, 3), (3,) that takes the unit solid of the part's kind to its place in the world."""
-    columns = np.diag(np.asarray(part.half, dtype=np.float64))
+class Placed(NamedTuple):
+    """A part's place: the unit solid of its kind goes to `to_world @ p + offset`, and back by `to_unit`."""
+
+    to_world: NDArray[np.float64]           # (3, 3)
+    to_unit: NDArray[np.float64]            # (3, 3) the inverse
+    offset: NDArray[np.float64]             # (3,)
+
+
+def place(body: Body, part: Part) -> Placed:
     # The unit cylinder points along its third coordinate; let that coordinate feed the axis asked for.
-    columns = columns[:, _AXIS_ORDER[part.axis]]
-    matrix = body.scale * (body.rotation @ columns)
-    offset = np.asarray(body.origin) + body.rotation @ (body.scale * np.asarray(part.centre))
-    return matrix, offset
+    order, half = list(_AXIS_ORDER[part.axis]), body.scale * np.asarray(part.half)
+    offset = np.asarray(body.origin) + (body.rotation * (body.scale * np.asarray(part.centre))).sum(axis=1)
+    return Placed((body.rotation * half)[:, order], (body.rotation / half).T[order], offset)
 
 
 _CORNERS = np.array([[i, j, k] for i in (-1.0, 1.0) for j in (-1.0, 1.0) for k in (-1.0, 1.0)])
@@ -145,5 +150,5 @@ _CORNERS = np.array([[i, j, k] for i in (-1.0, 1.0) for j in (-1.0, 1.0) for k i
 
 def corners(body: Body) -> NDArray[np.float64]:
     """(8 * parts, 3) the corners of the boxes around the parts, in the world."""
-    placed = [part_to_world(body, part) for part in body.parts]
-    return np.concatenate([_CORNERS @ matrix.T + offset for matrix, offset in placed])
+    places = [place(body, part) for part in body.parts]
+    return np.concatenate([_CORNERS @ placed.to_world.T + placed.offset for placed in places])

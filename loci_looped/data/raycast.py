@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from loci_looped.data.bodies import Body, PartKind, part_to_world
+from loci_looped.data.bodies import Body, PartKind, place
 
 Array = NDArray[np.float32]
 Triple = tuple[Array, Array, Array]         # x, y, z of many points or directions
@@ -22,14 +22,14 @@ class Solid(NamedTuple):
 
     kind: PartKind
     to_unit: NDArray[np.float32]            # (3, 3)
-    offset: NDArray[np.float64]             # (3,) the part's place in the world
+    offset: NDArray[np.float32]             # (3,) the part's place in the world
     tint: float
 
 
 def solids(body: Body) -> list[Solid]:
-    placed = [(part, *part_to_world(body, part)) for part in body.parts]
-    return [Solid(part.kind, np.linalg.inv(matrix).astype(np.float32), offset, part.tint)
-            for part, matrix, offset in placed]
+    places = [(part, place(body, part)) for part in body.parts]
+    return [Solid(part.kind, placed.to_unit.astype(np.float32), placed.offset.astype(np.float32), part.tint)
+            for part, placed in places]
 
 
 def rotate(matrix: NDArray[np.float32], vectors: Triple) -> Triple:
@@ -45,9 +45,8 @@ def rotate(matrix: NDArray[np.float32], vectors: Triple) -> Triple:
 
 
 def to_unit_frame(solid: Solid, points: Triple) -> Triple:
-    shifted = tuple(np.asarray(p - np.float32(o), dtype=np.float32)
-                    for p, o in zip(points, solid.offset, strict=True))
-    return rotate(solid.to_unit, (shifted[0], shifted[1], shifted[2]))
+    x, y, z = solid.offset
+    return rotate(solid.to_unit, (points[0] - x, points[1] - y, points[2] - z))
 
 
 def _slab(origin: Array, direction: Array) -> tuple[Array, Array]:
@@ -66,7 +65,7 @@ def _roots(a: Array, b: Array, c: Array) -> tuple[Array, Array]:
 def interval(kind: PartKind, origin: Triple, direction: Triple) -> tuple[Array, Array]:
     """Ray parameters (enter, leave) of the unit solid; the ray misses it unless enter < leave."""
     (ox, oy, oz), (dx, dy, dz) = origin, direction
-    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):   # rays along a plane give infinities: meant
         if kind == "sphere":
             return _roots(dx * dx + dy * dy + dz * dz, ox * dx + oy * dy + oz * dz, ox * ox + oy * oy + oz * oz - 1)
         near, far = _slab(oz, dz)

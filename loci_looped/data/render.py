@@ -6,6 +6,7 @@ and do not depend on the anti-aliasing. Only the rays near a body or its shadow 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -14,10 +15,11 @@ from numpy.typing import NDArray
 
 from loci_looped.data.bodies import Body, corners
 from loci_looped.data.raycast import Array, Solid, Triple, interval, normal, rotate, solids, to_unit_frame
-from loci_looped.data.stage import LitStage, Stage, light_up, linear, normalised, skylight
+from loci_looped.data.stage import Light, LitStage, Stage, light_up, linear, normalised, skylight
 from loci_looped.errors import LociError
 
 Window = tuple[slice, slice]
+LAMP_CORNERS = np.array([[i, j, k] for i in (-1.0, 1.0) for j in (-1.0, 1.0) for k in (-1.0, 1.0)])
 SAMPLES = 3                 # per pixel side; odd, so that one of them is the pixel's centre
 
 
@@ -37,10 +39,12 @@ class Picture:
 class _Sight:
     """A body as the camera's rays meet it inside a window of the sample grid."""
 
+    body: Body
+    parts: list[Solid]
+    corners: NDArray[np.float64]        # (8 * parts, 3) of the boxes around the parts, in the world
     window: Window
     depth: Array                        # (h, w) inf where it is missed
     part: NDArray[np.int8]              # (h, w) which part is met
-    parts: list[Solid]
 
 
 def draw(stage: Stage, bodies: Sequence[Body], size: tuple[int, int], samples: int = SAMPLES) -> Picture:
@@ -48,19 +52,21 @@ def draw(stage: Stage, bodies: Sequence[Body], size: tuple[int, int], samples: i
     if samples % 2 == 0 or samples < 1:
         raise LociError(f"The renderer takes an odd number of samples per pixel side (1, 3, 5), not {samples}.")
     lit = light_up(stage, size, samples)
-    sights = [_look(stage, lit, body, size, samples) for body in bodies]
-    owner = np.full(lit.depth.shape, -1, dtype=np.int8)
-    nearest = lit.depth.copy()
-    for index, sight in enumerate(sights):
-        closer = sight.depth < nearest[sight.window]
-        np.copyto(nearest[sight.window], sight.depth, where=closer)
-        owner[sight.window][closer] = index
-
-    light = _shadowed_ground(stage, lit, bodies, sights, owner, size, samples) if stage.shadows else lit.light
-    colour = lit.albedo * light
-    for index, (body, sight) in enumerate(zip(bodies, sights, strict=True)):
-        _paint(stage, lit, body, sight, owner[sight.window] == index, sights, colour)
-    return _gather(stage, lit, bodies, sights, owner, colour, size, samples)
+    with np.errstate(divide="ignore", invalid="ignore"):        # rays that miss: infinities and NaN are meant
+        sights = [_look(stage, lit, body, size, samples) for body in bodies]
+        owner = np.full(lit.depth.shape, -1, dtype=np.int8)
+        nearest = lit.depth.copy()
+        for index, sight in enumerate(sights):
+            closer = sight.depth < nearest[sight.window]
+            np.copyto(nearest[sight.window], sight.depth, where=closer)
+            owner[sight.window][closer] = index
+        light = lit.light.copy()
+        if stage.shadows:
+            _darken_ground(stage, lit, sights, owner, light, size, samples)
+        colour = lit.albedo * light
+        for index, sight in enumerate(sights):
+            _paint(stage, lit, sight, owner[sight.window] == index, sights, colour)
+    return _gather(stage, sights, owner, colour, size, samples)
 
 
 def empty(stage: Stage, size: tuple[int, int], samples: int = SAMPLES) -> NDArray[np.float32]:
@@ -76,133 +82,142 @@ def quantised(image: NDArray[np.float32], noise: NDArray[np.float32] | None = No
 
 def _window(points: NDArray[np.float64], stage: Stage, size: tuple[int, int], samples: int) -> Window:
     """The part of the sample grid in which the convex hull of the world points can be seen."""
-    height, width = size
-    rows, columns, depths = np.moveaxis(stage.camera.project(points, size), -1, 0)
-    if (depths < 0.05).any():               # partly behind the camera: the hull may be anywhere
-        return slice(0, height * samples), slice(0, width * samples)
+    seen = stage.camera.project(points, size)
+    (top, left, nearest), (bottom, right, _) = seen.min(axis=0).tolist(), seen.max(axis=0).tolist()
+    if nearest < 0.05:                      # partly behind the camera: the hull may be anywhere
+        return slice(0, size[0] * samples), slice(0, size[1] * samples)
 
-    def limits(values: NDArray[np.float64], count: int) -> slice:
-        low, high = (np.array([values.min(), values.max()]) + 0.5) * samples
-        first = int(min(max(np.floor(low) - 1, 0), count * samples))
-        return slice(first, int(max(min(np.ceil(high) + 1, count * samples), first)))
+    def limits(low: float, high: float, count: int) -> slice:
+        first = min(max(math.floor((low + 0.5) * samples) - 1, 0), count * samples)
+        return slice(first, max(min(math.ceil((high + 0.5) * samples) + 1, count * samples), first))
 
-    return limits(rows, height), limits(columns, width)
+    return limits(top, bottom, size[0]), limits(left, right, size[1])
 
 
 def _components(field: Array) -> Triple:
     return field[0], field[1], field[2]
 
 
+def _spots(lit: LitStage, lamp: int, window: Window, at: tuple[NDArray[np.intp], ...]) -> Triple:
+    """The spots of a lamp that the samples `at` in the window look at."""
+    spots = lit.lamps[lamp]
+    if spots.size == 3:
+        return spots[0, 0], spots[1, 0], spots[2, 0]
+    return _components(spots[:, window[0], window[1]][:, at[0], at[1]])
+
+
 def _look(stage: Stage, lit: LitStage, body: Body, size: tuple[int, int], samples: int) -> _Sight:
     """Cast the camera's rays at one body."""
-    window = _window(corners(body), stage, size, samples)
-    parts = solids(body)
+    hull, parts = corners(body), solids(body)
+    window = _window(hull, stage, size, samples)
     rays = _components(lit.rays[:, window[0], window[1]])
     depth = np.full(rays[0].shape, np.inf, dtype=np.float32)
     which = np.zeros(rays[0].shape, dtype=np.int8)
-    eye = np.asarray(stage.camera.position)
+    eye = np.asarray(stage.camera.position, dtype=np.float32)[:, None]
     if depth.size:
         for index, solid in enumerate(parts):
-            origin = to_unit_frame(solid, (eye[0], eye[1], eye[2]))
+            origin = to_unit_frame(solid, _components(eye))
             enter, leave = interval(solid.kind, origin, rotate(solid.to_unit, rays))
-            with np.errstate(invalid="ignore"):
-                met = (enter < leave) & (enter > 0) & (enter < depth)
+            met = (enter < leave) & (enter > 0) & (enter < depth)
             np.copyto(depth, enter, where=met)
             which[met] = index
         depth[depth > lit.depth[window]] = np.inf       # what the floor swallows does not exist
-    return _Sight(window, depth, which, parts)
+    return _Sight(body, parts, hull, window, depth, which)
 
 
-def _blocked(parts: list[Solid], points: Triple, lamp: Triple) -> NDArray[np.bool_]:
+def _blocked(parts: list[Solid], points: Triple, spots: Triple) -> NDArray[np.bool_]:
     """Does a part stand between the points and their spot of the lamp?"""
-    direction = (lamp[0] - points[0], lamp[1] - points[1], lamp[2] - points[2])
+    direction = (spots[0] - points[0], spots[1] - points[1], spots[2] - points[2])
     blocked = np.zeros(points[0].shape, dtype=bool)
     for solid in parts:
-        origin = to_unit_frame(solid, points)
-        enter, leave = interval(solid.kind, origin, rotate(solid.to_unit, direction))
-        with np.errstate(invalid="ignore"):
-            blocked |= (enter < leave) & (leave > np.float32(1e-4)) & (enter < 1)
+        enter, leave = interval(solid.kind, to_unit_frame(solid, points), rotate(solid.to_unit, direction))
+        blocked |= (enter < leave) & (leave > np.float32(1e-4)) & (enter < 1)
     return blocked
 
 
-def _shadow_window(stage: Stage, body: Body, lamp_index: int, size: tuple[int, int], samples: int) -> Window:
-    """Where on floor and wall the body's shadow can fall."""
-    light = stage.lights[lamp_index]
-    tops = corners(body)
-    tops[:, 2] = np.maximum(tops[:, 2], 0)
-    spread = light.radius * np.array([[i, j, k] for i in (-0.8, 0.8) for j in (-0.8, 0.8) for k in (-0.8, 0.8)])
-    lamps = np.asarray(light.position) + spread                                     # (8, 3)
-    lamps = lamps[lamps[:, 2] > tops[:, 2].max() + 0.05]
-    if not len(lamps):                                                              # a lamp below the body's top
+def _may_shade(light: Light, hull: NDArray[np.float64], other: NDArray[np.float64]) -> bool:
+    """Can the body with corners `other` come between the lamp and the body with corners `hull`? Balls around both."""
+    centre, middle = hull.mean(axis=0), other.mean(axis=0)
+    reach = math.sqrt(((hull - centre) ** 2).sum(axis=1).max()) + math.sqrt(((other - middle) ** 2).sum(axis=1).max())
+    beam = np.asarray(light.position) - centre
+    along = min(max(float(((middle - centre) * beam).sum() / (beam * beam).sum()), 0.0), 1.0)
+    gap = middle - centre - along * beam
+    return math.sqrt((gap * gap).sum()) < reach + light.radius * along * 1.4
+
+
+def _shadow_window(stage: Stage, light: Light, tops: NDArray[np.float64], size: tuple[int, int],
+                   samples: int) -> Window:
+    """Where on floor and wall the shadow of a body with these corners can fall."""
+    tops = np.maximum(tops, (-np.inf, -np.inf, 0))
+    lamps = np.asarray(light.position) + 0.8 * light.radius * LAMP_CORNERS                      # (8, 3)
+    if lamps[:, 2].min() < tops[:, 2].max() + 0.05:                                             # a lamp below the top
         return slice(0, size[0] * samples), slice(0, size[1] * samples)
-    away = tops[:, None] - lamps[None]                                              # (N, 8, 3)
+    away = tops[:, None] - lamps[None]                                                          # (N, 8, 3)
     ground = (tops[:, None] - away * (tops[:, None, 2:] / away[..., 2:])).reshape(-1, 3)
     hull = [tops, ground]
-    if stage.wall is not None and (ground[:, 0] < stage.wall.x).any():
-        # The shadow climbs the wall: hull with the places where the light meets the wall's plane.
-        with np.errstate(divide="ignore", invalid="ignore"):
-            on_wall = (tops[:, None] + away * ((stage.wall.x - tops[:, None, :1]) / away[..., :1])).reshape(-1, 3)
+    if stage.wall is not None and ground[:, 0].min() < stage.wall.x:
+        # The shadow climbs the wall: add the places where the light meets the wall's plane.
+        on_wall = (tops[:, None] + away * ((stage.wall.x - tops[:, None, :1]) / away[..., :1])).reshape(-1, 3)
         hull = [tops, np.maximum(ground, (stage.wall.x, -np.inf, -np.inf)), on_wall[np.isfinite(on_wall).all(axis=1)]]
     return _window(np.concatenate(hull), stage, size, samples)
 
 
-def _shadowed_ground(stage: Stage, lit: LitStage, bodies: Sequence[Body], sights: list[_Sight],
-                     owner: NDArray[np.int8], size: tuple[int, int], samples: int) -> Array:
-    """(SH, SW) the light on floor and wall, less what the bodies keep away."""
-    light = lit.light.copy()
+def _darken_ground(stage: Stage, lit: LitStage, sights: list[_Sight], owner: NDArray[np.int8], light: Array,
+                   size: tuple[int, int], samples: int) -> None:
+    """Take from `light` (SH, SW) what the bodies keep away from floor and wall."""
     for index, lamp in enumerate(stage.lights):
         if not lamp.casts_shadow:
             continue
         dark = np.zeros(light.shape, dtype=bool)
-        for body, sight in zip(bodies, sights, strict=True):
-            window = _shadow_window(stage, body, index, size, samples)
-            open_ground = (owner[window] < 0) & ~dark[window]
-            if not open_ground.any():
-                continue
-            points, lamps = lit.points[:, window[0], window[1]], lit.lamps[index][:, window[0], window[1]]
-            at = np.nonzero(open_ground)
-            hit = _blocked(sight.parts, _components(points[:, at[0], at[1]]), _components(lamps[:, at[0], at[1]]))
-            dark[window][at] = hit
-        light -= np.where(dark, lit.shares[index], np.float32(0))
-    return light
+        for sight in sights:
+            window = _shadow_window(stage, lamp, sight.corners, size, samples)
+            at = np.nonzero((owner[window] < 0) & ~dark[window])
+            if len(at[0]):
+                points = _components(lit.points[:, window[0], window[1]][:, at[0], at[1]])
+                dark[window][at] = _blocked(sight.parts, points, _spots(lit, index, window, at))
+        np.subtract(light, lit.shares[index], out=light, where=dark)
 
 
-def _paint(stage: Stage, lit: LitStage, body: Body, sight: _Sight, seen: NDArray[np.bool_], sights: list[_Sight],
+def _paint(stage: Stage, lit: LitStage, sight: _Sight, seen: NDArray[np.bool_], sights: list[_Sight],
            colour: Array) -> None:
     """Write the light that the visible samples of one body send to the camera into `colour` (3, SH, SW)."""
     at = np.nonzero(seen)
     if not len(at[0]):
         return
     rays = lit.rays[:, sight.window[0], sight.window[1]][:, at[0], at[1]]           # (3, N)
-    depth, which = sight.depth[at], sight.part[at]
     eye = np.asarray(stage.camera.position, dtype=np.float32)
-    points = _components(eye[:, None] + rays * depth)
-    normals, tint = _surface(sight.parts, which, points)
+    points = _components(eye[:, None] + rays * sight.depth[at])
+    normals, tint = _surface(sight.parts, sight.part[at], points)
     shaded = skylight(stage.ambient * lit.exposure, normals[2])
     highlight = np.zeros_like(shaded)
-    # Lift the points off their own surface, or it would shade itself.
-    lifted = tuple(p + np.float32(2e-3) * n for p, n in zip(points, normals, strict=True))
     for index, lamp in enumerate(stage.lights):
-        spots = _components(lit.lamps[index][:, sight.window[0], sight.window[1]][:, at[0], at[1]])
+        spots = _spots(lit, index, sight.window, at)
         towards = normalised((spots[0] - points[0], spots[1] - points[1], spots[2] - points[2]))
         facing = np.maximum(normals[0] * towards[0] + normals[1] * towards[1] + normals[2] * towards[2], 0)
         if stage.shadows and lamp.casts_shadow:
             for other in sights:
-                if other is not sight or len(sight.parts) > 1:
-                    facing = np.where(_blocked(other.parts, (lifted[0], lifted[1], lifted[2]), spots), 0, facing)
+                # A convex body does not shade itself beyond what turns away from the lamp.
+                if len(sight.parts) > 1 if other is sight else _may_shade(lamp, sight.corners, other.corners):
+                    facing[_blocked(other.parts, _lifted(points, normals), spots)] = 0
         shaded = shaded + np.float32(lamp.strength * lit.exposure) * facing
-        if body.gloss > 0:
+        if sight.body.gloss > 0:
             highlight = highlight + np.float32(lamp.strength) * _glint(normals, towards, _components(rays), facing)
-    sent = linear(body.colour)[:, None] * (tint * shaded) + np.float32(body.gloss) * highlight
+    sent = linear(sight.body.colour)[:, None] * (tint * shaded) + np.float32(sight.body.gloss) * highlight
     colour[:, sight.window[0], sight.window[1]][:, at[0], at[1]] = sent
+
+
+def _lifted(points: Triple, normals: Triple) -> Triple:
+    """Points a little off their surface, or it would shade itself."""
+    lift = np.float32(2e-3)
+    return points[0] + lift * normals[0], points[1] + lift * normals[1], points[2] + lift * normals[2]
 
 
 def _surface(parts: list[Solid], which: NDArray[np.int8], points: Triple) -> tuple[Triple, Array]:
     """World normals (unit length) and tint at points of the named parts."""
-    tint = np.asarray([solid.tint for solid in parts], dtype=np.float32)[which]
     if len(parts) == 1:
-        solid = parts[0]
+        solid, tint = parts[0], np.full_like(points[0], parts[0].tint)
         return normalised(rotate(solid.to_unit.T, normal(solid.kind, to_unit_frame(solid, points)))), tint
+    tint = np.asarray([solid.tint for solid in parts], dtype=np.float32)[which]
     out = tuple(np.empty_like(points[0]) for _ in range(3))
     for index, solid in enumerate(parts):
         mine = which == index
@@ -222,8 +237,8 @@ def _glint(normals: Triple, towards: Triple, rays: Triple, facing: Array) -> Arr
     return np.where(facing > 0, cosine, 0).astype(np.float32)
 
 
-def _gather(stage: Stage, lit: LitStage, bodies: Sequence[Body], sights: list[_Sight], owner: NDArray[np.int8],
-            colour: Array, size: tuple[int, int], samples: int) -> Picture:
+def _gather(stage: Stage, sights: list[_Sight], owner: NDArray[np.int8], colour: Array, size: tuple[int, int],
+            samples: int) -> Picture:
     """Samples -> pixels."""
     (height, width), middle = size, samples // 2
     mean = np.zeros((3, height, width), dtype=np.float32)
@@ -231,14 +246,14 @@ def _gather(stage: Stage, lit: LitStage, bodies: Sequence[Body], sights: list[_S
         for j in range(samples):
             mean += colour[:, i::samples, j::samples]
     image = np.sqrt(np.clip(mean * np.float32(1 / samples**2), 0, 1)).transpose(1, 2, 0)
-    whole = np.zeros((len(bodies), height, width), dtype=bool)
+    whole = np.zeros((len(sights), height, width), dtype=bool)
     for index, sight in enumerate(sights):
         full = np.zeros(owner.shape, dtype=bool)
         full[sight.window] = np.isfinite(sight.depth)
         whole[index] = full[middle::samples, middle::samples]
     centre_owner = owner[middle::samples, middle::samples]
-    visible = centre_owner[None] == np.arange(len(bodies), dtype=np.int8)[:, None, None]
+    visible = centre_owner[None] == np.arange(len(sights), dtype=np.int8)[:, None, None]
     counts = np.array([(owner[sight.window] == index).sum() for index, sight in enumerate(sights)], dtype=np.int64)
-    centres = np.array([body.centre() for body in bodies]).reshape(-1, 3)
+    centres = np.array([sight.body.centre() for sight in sights]).reshape(-1, 3)
     projected = stage.camera.project(centres, size).astype(np.float32)
     return Picture(np.ascontiguousarray(image), visible, whole, counts, projected[:, :2], projected[:, 2])

@@ -96,7 +96,7 @@ class LitStage:
     albedo: Array                           # (3, SH, SW) colour of the ground as amounts of light
     light: Array                            # (SH, SW) all the light that arrives there when nothing is in the way
     shares: tuple[Array, ...]               # per light: its part of `light`
-    lamps: tuple[Array, ...]                # per light: (3, SH, SW) the spot of the lamp this sample looks at
+    lamps: tuple[Array, ...]                # per light: (3, SH, SW) the spot of it that a sample looks at, or (3, 1, 1)
     exposure: float                         # strength factor that gives the middle of the floor its nominal colour
 
 
@@ -139,7 +139,7 @@ def light_up(stage: Stage, size: tuple[int, int], samples: int) -> LitStage:
     tiles = (1, rays.shape[1] // samples, rays.shape[2] // samples)
     for lamp in stage.lights:
         centre = np.asarray(lamp.position, dtype=np.float32)[:, None, None]
-        spots = np.tile(centre + np.float32(lamp.radius) * lamp_offsets(samples), tiles)
+        spots = np.tile(centre + np.float32(lamp.radius) * lamp_offsets(samples), tiles) if lamp.radius else centre
         towards = normalised((spots[0] - points[0], spots[1] - points[1], spots[2] - points[2]))
         share = np.float32(lamp.strength * exposure) * np.maximum(normal_x * towards[0] + normal_z * towards[2], 0)
         light = light + share
