@@ -11,8 +11,11 @@ from loci_looped.data.clip import Event, EventKind, ObjectTruth
 def hiding(truth: ObjectTruth) -> tuple[Event, ...]:
     """`hidden_from` and `hidden_to` of every object: in the image, in the world, and nothing of it visible."""
     whole = np.asarray(truth.object_masks.any(axis=(2, 3)))
-    hidden = whole & ~np.asarray(truth.visible_masks.any(axis=(2, 3)))  # (T, O)
-    return changes(hidden, rises="hidden_from", falls="hidden_to", at_start=True)
+    seen = np.asarray(truth.visible_masks.any(axis=(2, 3)))
+    hidden = whole & ~seen                                              # (T, O)
+    found = changes(hidden, rises="hidden_from", falls="hidden_to", at_start=True)
+    # What is removed, or leaves the image, while hidden does not come into sight again.
+    return tuple(event for event in found if event.kind == "hidden_from" or seen[event.frame, event.object])
 
 
 def presence(truth: ObjectTruth) -> tuple[Event, ...]:
