@@ -7,13 +7,16 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+BUCKET = 8
+"""Slots are folded in multiples of this: convolution libraries prepare a kernel per batch size, and preparing costs."""
+
 
 @dataclass(frozen=True)
 class Active:
     """Which of the B x K slots take part. `index` is None where all are computed and the rest is masked afterwards."""
 
     mask: Tensor                # (B, K) bool
-    index: Tensor | None        # (N,) flat indices of the slots that take part
+    index: Tensor | None        # (N,) flat indices: the active slots, then a few idle ones that fill the last bucket
 
     @staticmethod
     def everything(like: Tensor) -> Active:
@@ -25,7 +28,12 @@ class Active:
         """The assigned slots. While a graph is captured shapes must not depend on values, so all are computed there."""
         if torch.compiler.is_compiling():
             return Active(assigned, None)
-        return Active(assigned, assigned.flatten().nonzero().squeeze(1))
+        flat = assigned.flatten()
+        needed = max(1, int(torch.count_nonzero(flat)))
+        rounded = min(flat.numel(), -(-needed // BUCKET) * BUCKET)
+        if rounded == flat.numel():
+            return Active(assigned, None)
+        return Active(assigned, torch.argsort(flat, descending=True, stable=True)[:rounded])
 
     def fold(self, x: Tensor) -> Tensor:
         """(B, K, ...) -> (N, ...)"""
@@ -35,9 +43,7 @@ class Active:
     def unfold(self, y: Tensor, fill: float = 0.0) -> Tensor:
         """(N, ...) -> (B, K, ...), `fill` in the slots that took no part."""
         batch, slots = self.mask.shape
-        if self.index is None:
-            wide = y.unflatten(0, (batch, slots))
-            mask = self.mask.view(batch, slots, *[1] * (wide.ndim - 2))
-            return torch.where(mask, wide, torch.full_like(wide, fill))
-        whole = y.new_full((batch * slots, *y.shape[1:]), fill)
-        return whole.index_copy(0, self.index, y).unflatten(0, (batch, slots))
+        if self.index is not None:
+            y = y.new_zeros((batch * slots, *y.shape[1:])).index_copy(0, self.index, y)
+        wide = y.unflatten(0, (batch, slots))
+        return torch.where(self.mask.view(batch, slots, *[1] * (wide.ndim - 2)), wide, fill)

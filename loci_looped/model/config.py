@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import difflib
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 TransitionKind = Literal["standard", "shared"]
 Credit = Literal["eprop", "bptt"]
@@ -128,15 +128,37 @@ class LociConfig:
             )
         if self.encoder.channels < 3 or self.decoder.channels < 3:
             raise ValueError("encoder.channels and decoder.channels must be at least 3.")
+        counts = {
+            "encoder.fine_channels": self.encoder.fine_channels, "encoder.layers": self.encoder.layers,
+            "decoder.fine_channels": self.decoder.fine_channels, "decoder.layers": self.decoder.layers,
+            "transition.layers": self.transition.layers, "transition.multiplier": self.transition.multiplier,
+            "recruiting.candidates": self.recruiting.candidates,
+        }
+        for name, count in counts.items():
+            if count < 1:
+                raise ValueError(f"{name} is {count}, but it must be at least 1.")
+        weights = {"transition.l0_weight": self.transition.l0_weight, "gate.l0_weight": self.gate.l0_weight}
+        for name, weight in {**weights, "gate.noise": self.gate.noise}.items():
+            if not weight >= 0:
+                raise ValueError(f"{name} is {weight}, but it must not be negative.")
         if self.transition.heads < 1 or self.attention_width % self.transition.heads:
             raise ValueError(
                 f"transition.heads is {self.transition.heads}, which does not divide the attention width "
                 f"{self.attention_width}; choose a divisor or another gestalt size."
             )
-        if self.official and (self.transition.displacement or self.reuse_own_object or self.gate.open_until_bound):
+        beyond = {
+            "encoder.position_prior": self.encoder.position_prior,
+            "encoder.gestalt_head": self.encoder.gestalt_head != "global",
+            "encoder.size_head": self.encoder.size_head != "forced",
+            "transition.displacement": self.transition.displacement,
+            "gate.open_until_bound": self.gate.open_until_bound,
+            "reuse_own_object": self.reuse_own_object,
+        }
+        if self.official and any(beyond.values()):
+            named = ", ".join(name for name, used in beyond.items() if used)
             raise ValueError(
-                "official=True reproduces the released network, which has no displacement input, no re-used own object "
-                "and no gate held open; switch these off or leave official=False."
+                f"official=True reproduces the released network, but {named} goes beyond it: leave these at their "
+                "defaults or leave official=False."
             )
 
     @property
@@ -173,14 +195,17 @@ class LociConfig:
             "encoder": EncoderConfig, "decoder": DecoderConfig, "transition": TransitionConfig,
             "gate": GateConfig, "recruiting": RecruitingConfig,
         }
-        _refuse_unknown("the network configuration", values, LociConfig)
+        _check_fields("the network configuration", values, LociConfig)
         known: dict[str, Any] = dict(values)
         for name, part in parts.items():
             if name in known:
-                _refuse_unknown(f"the network configuration's {name!r}", known[name], part)
+                _check_fields(f"the network configuration's {name!r}", known[name], part)
                 known[name] = part(**known[name])
         if "latent" in known:
-            known["latent"] = tuple(known["latent"])
+            latent = known["latent"]
+            if not isinstance(latent, list | tuple) or not all(type(n) is int for n in latent):
+                raise ValueError(f"the network configuration's 'latent' is {latent!r}, not two whole numbers.")
+            known["latent"] = tuple(latent)
         return LociConfig(**known)
 
 
@@ -188,14 +213,21 @@ EXCHANGE_WIDTH = 48
 """Zeros appended to the embedding of the shared transition, room for what layers tell each other."""
 
 
-def _refuse_unknown(where: str, values: Any, part: Any) -> None:
+def _check_fields(where: str, values: Any, part: Any) -> None:
+    """Names and plain types of what a JSON file says about one dataclass."""
     if not isinstance(values, dict):
         raise ValueError(f"{where} must be a JSON object, but it is {type(values).__name__}.")
-    names = [f.name for f in dataclasses.fields(part)]
-    for name in values:
-        if name not in names:
-            near = difflib.get_close_matches(name, names, n=1)
+    hints = get_type_hints(part)
+    for name, value in values.items():
+        if name not in hints:
+            near = difflib.get_close_matches(name, hints, n=1)
             raise ValueError(f"{where} has no field {name!r}" + (f"; did you mean {near[0]!r}?" if near else "."))
+        hint = hints[name]
+        if get_origin(hint) is Literal and value not in get_args(hint):
+            raise ValueError(f"{where} says {name} = {value!r}; it must be one of {', '.join(get_args(hint))}.")
+        wanted = {int: (int,), float: (int, float), bool: (bool,)}.get(hint)
+        if wanted is not None and type(value) not in wanted:
+            raise ValueError(f"{where} says {name} = {value!r}, but it must be of type {hint.__name__}.")
 
 
 _SMALL = LociConfig(

@@ -29,10 +29,15 @@ def picture_loss(painted: Tensor, target: Tensor) -> Tensor:
 
 
 def balanced_picture_loss(painted: Tensor, target: Tensor, front: Tensor) -> Tensor:
-    """Mean over the foreground plus mean over the background, so that small objects count. `front` is (B, 1, H, W)."""
+    """Mean over foreground pixels plus mean over background pixels, so that small objects count.
+
+    `front` is (B, 1, H, W). Each scene is normalised by itself, so that scenes in other processes do not matter.
+    """
     loss = F.binary_cross_entropy(painted.clamp(0, 1), target, reduction="none").mean(1, keepdim=True)
     behind = 1 - front
-    return (loss * front).sum() / (front.sum() + 1) + (loss * behind).sum() / (behind.sum() + 1)
+    of_front = (loss * front).sum((1, 2, 3)) / (front.sum((1, 2, 3)) + 1)
+    of_background = (loss * behind).sum((1, 2, 3)) / (behind.sum((1, 2, 3)) + 1)
+    return (of_front + of_background).mean()
 
 
 def position_change(output: StepOutput, official: bool) -> Tensor:
@@ -79,4 +84,4 @@ def centring(output: StepOutput) -> Tensor:
     x = (masks.sum(2) * columns).sum(2) / weight
     off = (output.sensed.position - torch.stack([y, x], dim=-1)).square().sum(-1)
     seen = output.bound.to(off.dtype) * (1 - output.occlusion).clamp(0, 1)
-    return (off * seen).sum() / (seen.sum() + 1)
+    return ((off * seen).sum(1) / (seen.sum(1) + 1)).mean()

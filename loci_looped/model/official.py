@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import pickle
+import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -151,16 +152,28 @@ def load_official_tensors(model: LociLooped, tensors: dict[str, Tensor], where: 
                 f"{where} has no tensor {missing[0]!r}: it is a checkpoint of another network than the configuration "
                 "describes. Choose the preset it was trained with (adept, clevrer or balls)."
             )
-        value = torch.cat([tensors[t] for t in theirs], dim=-1) if len(theirs) > 1 else tensors[theirs[0]]
-        if value.shape != shapes[name]:
+        for t in theirs:
+            if not tensors[t].is_floating_point() or tensors[t].layout != torch.strided:
+                raise ValueError(f"In {where} the tensor {t!r} does not hold plain floating-point numbers.")
+            if not bool(torch.isfinite(tensors[t]).all()):
+                raise ValueError(f"In {where} the tensor {t!r} holds NaN or infinite numbers; the file is damaged.")
+        value = _side_by_side([tensors[t] for t in theirs])
+        if value is None or value.shape != shapes[name]:
             raise ValueError(
-                f"In {where} the tensor {theirs[0]!r} is {tuple(value.shape)}, but the configuration asks for "
-                f"{tuple(shapes[name])}: it is a checkpoint of another preset (adept, clevrer or balls)."
+                f"In {where} the tensor {theirs[0]!r} is {tuple(tensors[theirs[0]].shape)}, which does not fit our "
+                f"{name!r} of {tuple(shapes[name])}: it is a checkpoint of another preset (adept, clevrer or balls)."
             )
         ours[name] = value
         used.update(theirs)
     model.load_state_dict(ours)
     return tuple(sorted(set(tensors) - used | (set(UNUSED) & set(tensors))))
+
+
+def _side_by_side(pieces: list[Tensor]) -> Tensor | None:
+    """Along the last axis; None if they do not match."""
+    if any(piece.ndim == 0 or piece.shape[:-1] != pieces[0].shape[:-1] for piece in pieces):
+        return None
+    return torch.cat(pieces, dim=-1) if len(pieces) > 1 else pieces[0]
 
 
 def _today(name: str) -> str:
@@ -169,28 +182,33 @@ def _today(name: str) -> str:
     return name.replace("update_module.", "percept_gate_controller.", 1) if name.startswith("update_module.") else name
 
 
+def _first_line(error: Exception) -> str:
+    return (str(error).splitlines() or [type(error).__name__])[0]
+
+
 def read_official(path: str | Path, config: LociConfig | str) -> OfficialCheckpoint:
     """Read one of the authors' `.pt` files. Tensors only: a file that wants to run code is refused."""
     path = Path(path)
     if not path.is_file():
         raise ValueError(f"There is no file {path}; give the path of one of the authors' .pt checkpoints.")
     try:
-        content = torch.load(path, map_location="cpu", weights_only=True)
+        with warnings.catch_warnings(action="ignore"):
+            content = torch.load(path, map_location="cpu", weights_only=True)
     except pickle.UnpicklingError as error:
         raise ValueError(
-            f"{path} holds more than tensors (or is no checkpoint at all) and was not opened: "
-            f"{str(error).splitlines()[0]}"
+            f"{path} holds more than tensors (or is no checkpoint at all) and was not opened: {_first_line(error)}"
         ) from None
-    except (RuntimeError, EOFError, OSError, KeyError, ValueError, IndexError, UnicodeDecodeError) as error:
+    except Exception as error:      # a damaged file can break the reader in any way
         raise ValueError(
-            f"{path} cannot be read as a PyTorch checkpoint; is it complete? ({str(error).splitlines()[0]})"
+            f"{path} cannot be read as a PyTorch checkpoint; is it complete? ({_first_line(error)})"
         ) from None
     if not isinstance(content, dict):
         raise ValueError(f"{path} holds a {type(content).__name__}, not a dictionary with the key 'model'.")
     tensors = content.get("model", content)
-    if not isinstance(tensors, dict) or not tensors or not all(isinstance(v, Tensor) for v in tensors.values()):
+    named = isinstance(tensors, dict) and all(isinstance(n, str) and isinstance(v, Tensor) for n, v in tensors.items())
+    if not named or not tensors:
         raise ValueError(f"{path} has no 'model' made of tensors, so it is none of the authors' checkpoints.")
     model = LociLooped(official_config(config))
     unused = load_official_tensors(model, tensors, str(path))
-    beside = tuple(name for name in content if name != "model") if "model" in content else ()
+    beside = tuple(str(name) for name in content if name != "model") if "model" in content else ()
     return OfficialCheckpoint(model.eval(), unused + beside)

@@ -1,0 +1,15 @@
+"""For all tests: one thread (the machine is shared), and few but reproducible random examples."""
+
+from __future__ import annotations
+
+import os
+
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+os.environ.setdefault("MKL_NUM_THREADS", "1")
+
+import torch
+from hypothesis import settings
+
+torch.set_num_threads(1)
+settings.register_profile("small", max_examples=25, deadline=None, derandomize=True)
+settings.load_profile("small")
