@@ -139,7 +139,7 @@ def _seen_colour(frames: NDArray[np.uint8], visible: NDArray[np.bool_]) -> str:
 
 def write_gswm(path: str | Path, sequences: Iterable[Balls]) -> int:
     """Write sequences in G-SWM's layout, one at a time; how many they were."""
-    with _created(Path(path)) as file:
+    with _created(Path(path)) as (file, sink):
         number = -1
         for number, balls in enumerate(sequences):
             clip = picture(balls, None, str(path))
@@ -156,6 +156,7 @@ def write_gswm(path: str | Path, sequences: Iterable[Balls]) -> int:
                     file.create_dataset(key, (0, *value.shape), value.dtype, maxshape=(None, *value.shape),
                                         chunks=(1, *value.shape), compression="gzip", compression_opts=1)
                 _append(file[key], value[None], path)
+            sink.check()
         if number < 0:
             raise LociError(f"{path} was not written: there were no sequences.")
         return number + 1
@@ -164,7 +165,7 @@ def write_gswm(path: str | Path, sequences: Iterable[Balls]) -> int:
 def write_packed(path: str | Path, clips: Iterable[Clip]) -> int:
     """Write clips in Loci-Looped's layout (frames as PNG); how many they were."""
     h5py = _h5py()
-    with _created(Path(path)) as file:
+    with _created(Path(path)) as (file, sink):
         number, first = -1, 0
         for number, clip in enumerate(clips):
             truth, steps = clip.truth, len(clip)
@@ -193,6 +194,7 @@ def write_packed(path: str | Path, clips: Iterable[Clip]) -> int:
             for step, frame in enumerate(clip.frames):
                 images[first + step] = np.frombuffer(_png(frame), dtype=np.uint8)
             first += steps
+            sink.check()
         if number < 0:
             raise LociError(f"{path} was not written: there were no sequences.")
         return number + 1
@@ -231,14 +233,53 @@ def _opened(path: Path) -> Iterator[Any]:
 
 
 @contextmanager
-def _created(path: Path) -> Iterator[Any]:
+def _created(path: Path) -> Iterator[tuple[Any, _Sink]]:
     h5py = _h5py()
-    with replacing(path) as temporary:
+    with replacing(path) as temporary, open(temporary, "w+b", buffering=0) as raw:
+        sink = _Sink(raw)
+        with h5py.File(sink, "w") as file:
+            yield file, sink
+        sink.check()
+
+
+class _Sink(io.RawIOBase):
+    """A file that takes every write and remembers if the disk refused one: told at once, the HDF5 library crashes."""
+
+    def __init__(self, raw: io.RawIOBase | io.FileIO) -> None:
+        self.raw = raw
+        self.error: OSError | None = None
+
+    def check(self) -> None:
+        if self.error is not None:
+            raise self.error
+
+    def write(self, content: Any) -> int:
+        if self.error is None:
+            view = memoryview(content).cast("B")
+            try:
+                while len(view):                    # an unbuffered file may take a part only
+                    view = view[self.raw.write(view) or 0 :]
+            except OSError as error:
+                self.error = error
+        return len(content)
+
+    def readinto(self, target: Any) -> int:
+        got = self.raw.readinto(target) or 0
+        memoryview(target).cast("B")[got:] = bytes(memoryview(target).nbytes - got)
+        return memoryview(target).nbytes
+
+    def seek(self, offset: int, whence: int = 0) -> int:
+        return self.raw.seek(offset, whence)
+
+    def tell(self) -> int:
+        return self.raw.tell()
+
+    def truncate(self, size: int | None = None) -> int:
         try:
-            with h5py.File(temporary, "w") as file:
-                yield file
-        except RuntimeError as error:           # how HDF5 reports that the disk would not take it
-            raise LociError(f"{path} could not be written: {error}. Is the disk full?") from error
+            return self.raw.truncate(size)
+        except OSError as error:
+            self.error = self.error or error
+            return size or 0
 
 
 def _h5py() -> Any:
