@@ -57,7 +57,7 @@ class KalmanTracker:
         for index, clip in enumerate(clips):
             if clip.truth is None:
                 raise LociError(
-                    f"The Kalman filter is told where the visible objects are, but {clip.source or f'clip {index}'} has "
+                    f"The Kalman filter must be told where the objects are, but {clip.source or f'clip {index}'} has "
                     "no ground truth: leave it out, or generate clips with `loci generate`."
                 )
             if clip.size != self.size:
