@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from functools import lru_cache
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,7 +37,7 @@ def build_shards(make: Callable[[int], Clip], seeds: range, folder: Path,
     }
     manifest = folder / MANIFEST
     if manifest.exists():
-        found = json.loads(manifest.read_text(encoding="utf-8"))
+        found = _read_manifest(folder)
         if found != wanted:
             raise LociError(f"{folder} holds clips of {found}, not of {wanted}. Choose another folder or delete it.")
     else:
@@ -46,12 +46,22 @@ def build_shards(make: Callable[[int], Clip], seeds: range, folder: Path,
     for number in range(num_shards):
         path = folder / _shard_name(number)
         chunk = seeds[number * CLIPS_PER_SHARD:(number + 1) * CLIPS_PER_SHARD]
-        if path.exists() and number == 0 and not np.array_equal(_open(str(path))[0, :-1], first.frames):
+        if path.exists() and number == 0 and not np.array_equal(_open(path)[0, :-1], first.frames):
             raise LociError(f"{path} was made by another version of the generator. Delete {folder} and start again.")
         if not path.exists():
             _write_shard(make, chunk, path, first.frames.shape)
         if on_progress is not None:
             on_progress(min((number + 1) * CLIPS_PER_SHARD, len(seeds)), len(seeds))
+
+
+def _read_manifest(folder: Path) -> dict[str, Any]:
+    try:
+        about: dict[str, Any] = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise LociError(f"{folder} has no {MANIFEST}: it is not a folder of generated shards.") from None
+    except ValueError as error:
+        raise LociError(f"{folder / MANIFEST} is damaged ({error}). Delete {folder} and start again.") from error
+    return about
 
 
 def _write_shard(make: Callable[[int], Clip], seeds: range, path: Path, shape: tuple[int, ...]) -> None:
@@ -66,8 +76,7 @@ def _write_shard(make: Callable[[int], Clip], seeds: range, path: Path, shape: t
         np.save(file, pixels)
 
 
-@lru_cache(maxsize=256)
-def _open(path: str) -> NDArray[np.uint8]:
+def _open(path: Path) -> NDArray[np.uint8]:
     try:
         shard: NDArray[np.uint8] = np.load(path, mmap_mode="r", allow_pickle=False)
     except (ValueError, OSError) as error:
@@ -79,13 +88,10 @@ class Shards:
     """The clips of a folder made by `build_shards`."""
 
     def __init__(self, folder: Path) -> None:
-        manifest = folder / MANIFEST
-        if not manifest.exists():
-            raise LociError(f"{folder} has no {MANIFEST}: it is not a folder of generated shards.")
-        about = json.loads(manifest.read_text(encoding="utf-8"))
-        self.folder = folder
+        about = _read_manifest(folder)
         self.seeds = range(*about["seeds"])
         self.clips_per_shard = int(about["clips_per_shard"])
+        self.files = [_open(folder / _shard_name(n)) for n in range(-(-len(self.seeds) // self.clips_per_shard))]
 
     def __len__(self) -> int:
         return len(self.seeds)
@@ -93,5 +99,5 @@ class Shards:
     def pixels(self, index: int) -> tuple[NDArray[np.uint8], NDArray[np.uint8]]:
         """Frames (T, H, W, 3) and background (H, W, 3), still on disk until they are touched."""
         number, place = divmod(index, self.clips_per_shard)
-        clip = _open(str(self.folder / _shard_name(number)))[place]
+        clip = self.files[number][place]
         return clip[:-1], clip[-1]
