@@ -96,7 +96,8 @@ class KalmanTracker:
         mean = state.mean @ ahead.T                                                          # (B, K, 2, 2)
         covariance = ahead @ state.covariance @ ahead.T + torch.outer(push, push)
 
-        # Update. What is left of a half-hidden object has its centre elsewhere, by up to the object's radius.
+        # Update. What is left of a half-hidden object has its centre elsewhere, by up to its radius. (Shrinking
+        # is all the filter can go by, so it is slow to follow a screen that falls.)
         hidden_share = 1 - areas / most.clamp(min=1)
         spread = self.noise.position * unit + hidden_share * (most / math.pi).sqrt()         # (B, K)
         gain = covariance[..., :, 0] / (covariance[..., 0, 0] + spread**2)[..., None]        # (B, K, 2)
