@@ -202,7 +202,10 @@ def _paint(stage: Stage, lit: LitStage, sight: _Sight, seen: NDArray[np.bool_], 
         shaded = shaded + np.float32(lamp.strength * lit.exposure) * facing
         if sight.body.gloss > 0:
             highlight = highlight + np.float32(lamp.strength) * _glint(normals, towards, _components(rays), facing)
-    sent = linear(sight.body.colour)[:, None] * (tint * shaded) + np.float32(sight.body.gloss) * highlight
+    gloss = np.float32(sight.body.gloss)
+    if gloss > 0:                           # metal: part of its own light is exchanged for what it mirrors
+        shaded = shaded * (1 - np.float32(0.6) * gloss) + gloss * _surroundings(normals, _components(rays))
+    sent = linear(sight.body.colour)[:, None] * (tint * shaded) + gloss * highlight
     colour[:, sight.window[0], sight.window[1]][:, at[0], at[1]] = sent
 
 
@@ -235,6 +238,15 @@ def _glint(normals: Triple, towards: Triple, rays: Triple, facing: Array) -> Arr
     for _ in range(5):
         cosine = cosine * cosine
     return np.where(facing > 0, cosine, 0).astype(np.float32)
+
+
+def _surroundings(normals: Triple, rays: Triple) -> Array:
+    """What a shiny surface mirrors: a bright ceiling above, a darker room around, the lit floor below."""
+    x, y, z = normalised(rays)
+    along = x * normals[0] + y * normals[1] + z * normals[2]
+    up = z - 2 * along * normals[2]         # how steeply the mirrored ray rises
+    ceiling = np.clip((up - np.float32(0.25)) * np.float32(2.5), 0, 1)
+    return np.float32(0.25) + np.float32(1.5) * ceiling + np.float32(0.5) * np.clip(-up, 0, 1)
 
 
 def _gather(stage: Stage, sights: list[_Sight], owner: NDArray[np.int8], colour: Array, size: tuple[int, int],
