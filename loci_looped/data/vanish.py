@@ -6,6 +6,7 @@ A seed is a scene: nothing needs a disk. Training and test scenes come from diff
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
@@ -23,9 +24,10 @@ STRIDE = 3                      # every third frame of 25 per second, as in the 
 TRAINING_FRAMES = 125           # 5 s
 TRAINING_LENGTH = 41            # frames delivered after striding
 TEST_FRAMES = 238               # 9.5 s -> 80 frames after striding
+SIZES = (0.26, 0.46)            # half extents of training movers; the released draw is 0.2 .. 0.4, its films up to 0.63
 REMOVAL_TIME = 3.5
 FALL_TIME = 7.0
-_STREAMS = {"training": 101, "test": 202, "phase": 303}
+_STREAMS = ("training", "test", "phase", "vanish", "appear", "teleport", "colour", "shape", "stop", "pass")
 
 Random = np.random.Generator
 
@@ -34,7 +36,7 @@ def random_stream(name: str, seed: int) -> Random:
     """The random numbers of one scene."""
     if seed < 0:
         raise LociError(f"Seeds are whole numbers from 0 on, not {seed}.")
-    return np.random.Generator(np.random.PCG64(np.random.SeedSequence([_STREAMS[name], seed])))
+    return np.random.Generator(np.random.PCG64(np.random.SeedSequence([101 * (1 + _STREAMS.index(name)), seed])))
 
 
 def uniform(random: Random, low: float, high: float) -> float:
@@ -145,7 +147,7 @@ def _draw_training_scene(random: Random, count: int, noise_seed: int) -> Scene:
     screen = _draw_screen(random, colours.pop())
     movers = []
     for index in range(count):
-        shape, size = str(random.choice(MOVER_SHAPES)), uniform(random, 0.2, 0.4)
+        shape, size = str(random.choice(MOVER_SHAPES)), uniform(random, *SIZES)
         if screen is not None and random.random() < (0.9 if index == 0 else 0.6):
             movers.append(_passes_behind(random, screen, shape, colours.pop(), size))
         else:
@@ -229,14 +231,28 @@ def _draw_crossing(random: Random, noise_seed: int) -> Scene:
     return Scene(movers, screen, stage, num_frames=TEST_FRAMES, noise_seed=noise_seed)
 
 
-def crossing_scene(seed: int) -> Scene:
-    """The two movers of a seed; drawn again unless B and its shadow are out of sight when B may be removed."""
+def crossing_scenes(seed: int) -> Iterator[Scene]:
+    """Scenes of a seed, most wanted first, in which A and B pass without touching and B is out of sight, shadow and
+    all, when it may be removed. Whoever needs more than that takes the first one that has it."""
     random = random_stream("test", seed)
     noise_seed = int(random.integers(2**31))
     while True:
         scene = _draw_crossing(random, noise_seed)
-        if hidden_times(scene, 1, np.array([REMOVAL_TIME, REMOVAL_TIME + 0.12])).all():
-            return scene
+        front, back = scene.movers
+        apart = front.start[0] - back.start[0] > front.half_extent("x") + back.half_extent("x")
+        if apart and is_hidden_at(scene, 1, REMOVAL_TIME):
+            yield scene
+
+
+def is_hidden_at(scene: Scene, mover: int, time: float) -> bool:
+    """Is the mover out of sight at the time, and in the first frame after it that is kept?"""
+    step = STRIDE / scene.fps
+    return bool(hidden_times(scene, mover, np.array([time, math.ceil(time / step - 1e-9) * step])).all())
+
+
+def crossing_scene(seed: int) -> Scene:
+    """The two movers of a seed."""
+    return next(crossing_scenes(seed))
 
 
 def control_clip(seed: int, movers: int = 2, size: tuple[int, int] = (40, 60), *, samples: int = SAMPLES) -> Clip:

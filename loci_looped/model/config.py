@@ -233,9 +233,9 @@ def _check_fields(where: str, values: Any, part: Any) -> None:
 _SMALL = LociConfig(
     slots=5, gestalt=32, latent=(10, 15), level=1, levels=1,
     encoder=EncoderConfig(
-        channels=32, fine_channels=12, layers=2, position_prior=True, gestalt_head="attended", size_head="bounded"
+        channels=24, fine_channels=12, layers=1, position_prior=True, gestalt_head="attended", size_head="bounded"
     ),
-    decoder=DecoderConfig(channels=32, fine_channels=12, layers=3),
+    decoder=DecoderConfig(channels=24, fine_channels=12, layers=2),
     transition=TransitionConfig(credit="bptt", residual_gain=0.1, size_gain=1.0, displacement=True),
     gate=GateConfig(l0_weight=1e-4, hidden_bias=0.0, output_bias=1.0, open_until_bound=True),
     recruiting=RecruitingConfig(minimum_error=0.03),

@@ -1,0 +1,143 @@
+"""One training sequence: a batch of clips, step by step, as windows of truncated back-propagation."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from loci_looped.model import LociLooped, LociState, StepOutput
+from loci_looped.model import losses as losses_of
+from loci_looped.training.config import LossConfig, TrainConfig
+from loci_looped.training.curriculum import Stage
+
+
+@dataclass(frozen=True)
+class Window:
+    """Some successive steps whose summed loss is back-propagated at once."""
+
+    loss: Tensor
+    parts: dict[str, float]     # unweighted losses and vital signs, averaged over the window's steps
+    steps: int                  # forward calls in it
+
+
+@dataclass(frozen=True)
+class Target:
+    """What a step should paint: the frame, its background faded by β, and where the foreground is."""
+
+    frame: Tensor       # (B, 3, H, W)
+    front: Tensor       # (B, 1, H, W)
+
+    @staticmethod
+    def of(frame: Tensor, background: Tensor, fade: float) -> Target:
+        front = losses_of.foreground(frame, background)
+        return Target(frame if fade >= 1 else frame * (front + (1 - front) * fade), front)
+
+
+def unroll(
+    model: LociLooped, frames: Tensor, background: Tensor, stage: Stage, config: TrainConfig, generator: torch.Generator,
+) -> Iterator[Window]:
+    """Windows of one sequence (B, T, 3, H, W). Update the network between them; the state is cut off there."""
+    state = model.initial(background)
+    held = torch.zeros(frames.shape[0], model.config.slots, dtype=torch.long)
+    losses: list[Tensor] = []
+    records: list[dict[str, Tensor]] = []
+    for t in range(-config.warm_up, frames.shape[1] - 1):
+        warm = t < 0
+        frame, coming = frames[:, max(t, 0)], frames[:, t + 1] if not warm else frames[:, 0]
+        held, hold = _held(held, stage, t, config, generator)
+        dark = _blackout(frames, stage, t, generator)
+        state, output = model.step(
+            frame, state, warmup=warm, conditions=stage.conditions(settling=t <= 0), blackout=dark, hold=hold,
+            generator=generator if config.noise else None,
+        )
+        seen = frame if dark is None else torch.where(dark.view(-1, 1, 1, 1), torch.zeros_like(frame), frame)
+        parts = step_losses(
+            output, Target.of(seen, background, stage.fade), Target.of(coming, background, stage.fade), config.loss,
+            warm=warm, official=model.config.official,
+        )
+        losses.append(weighted(parts, config.loss))
+        records.append(parts | vital_signs(output, coming, background))
+        if _window_ends(t, frames.shape[1], stage.window, config):
+            count = len(losses)
+            total = torch.stack(losses).sum()
+            means = {name: sum(float(r[name].detach()) for r in records if name in r) / count for name in records[-1]}
+            yield Window(total / count if config.loss.mean_over_window else total, means, count)
+            state, losses, records = state.detach(), [], []
+
+
+def _window_ends(t: int, length: int, window: int, config: TrainConfig) -> bool:
+    if t < 0:
+        return config.warm_up_updates or t == -1 or (t + config.warm_up) % window == window - 1
+    return t % window == window - 1 or t == length - 2
+
+
+def _held(
+    held: Tensor, stage: Stage, t: int, config: TrainConfig, generator: torch.Generator
+) -> tuple[Tensor, Tensor | None]:
+    """Windows of forced imagination: (frames left per slot, who is held now)."""
+    if stage.hold == 0 or t < 4:
+        return held, None
+    held = (held - 1).clamp(min=0)
+    begins = (torch.rand(held.shape, generator=generator) < stage.hold) & (held == 0)
+    shortest, longest = config.curriculum.hold_from, config.curriculum.hold_to
+    length = torch.randint(shortest, longest + 1, held.shape, generator=generator)
+    held = torch.where(begins, length, held)
+    return held, held > 0
+
+
+def _blackout(frames: Tensor, stage: Stage, t: int, generator: torch.Generator) -> Tensor | None:
+    """(B,) which streams see nothing in this step; never in the first ten frames."""
+    if stage.blackout == 0 or t < 10:
+        return None
+    return (torch.rand(frames.shape[0], generator=generator) < stage.blackout).to(frames.device)
+
+
+def step_losses(
+    output: StepOutput, present: Target, coming: Target, config: LossConfig, *, warm: bool, official: bool
+) -> dict[str, Tensor]:
+    """name -> unweighted scalar."""
+    if config.balanced:
+        parts = {
+            "prediction": losses_of.balanced_picture_loss(output.ahead.frame, coming.frame, coming.front),
+            "reconstruction": losses_of.balanced_picture_loss(output.present.frame, present.frame, present.front),
+        }
+    else:
+        parts = {
+            "prediction": losses_of.picture_loss(output.ahead.frame, coming.frame),
+            "reconstruction": losses_of.picture_loss(output.present.frame, present.frame),
+        }
+    if config.centring:
+        parts["centring"] = losses_of.centring(output)
+    nothing = torch.zeros((), device=output.gate.device)
+    parts["position_change"] = nothing if warm else losses_of.position_change(output, official)
+    parts["gestalt_change"] = nothing if warm else losses_of.gestalt_change(output)
+    return parts
+
+
+def weighted(parts: dict[str, Tensor], config: LossConfig) -> Tensor:
+    return sum((getattr(config, name, 1.0) * value for name, value in parts.items()), start=torch.zeros(()).to(parts["prediction"]))
+
+
+@torch.no_grad()
+def vital_signs(output: StepOutput, coming: Tensor, background: Tensor) -> dict[str, Tensor]:
+    """Is the network alive? Error on the foreground, slots in use, gates among bound slots."""
+    front = losses_of.foreground(coming, background)
+    squared = (output.ahead.frame - coming).square().mean(1, keepdim=True)
+    bound = output.bound.to(squared.dtype)
+    gates = (output.gate * bound.unsqueeze(-1)).sum((0, 1)) / bound.sum().clamp(min=1)
+    return {
+        "foreground_error": (squared * front).sum() / front.sum().clamp(min=1),
+        "bound_slots": bound.sum(1).mean(),
+        "gestalt_gate": gates[0],
+        "position_gate": gates[1],
+    }
+
+
+def finite(window: Window) -> bool:
+    return bool(torch.isfinite(window.loss))
+
+
+__all__ = ["LociState", "Target", "Window", "finite", "step_losses", "unroll", "vital_signs", "weighted"]
