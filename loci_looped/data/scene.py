@@ -6,6 +6,7 @@ Times are seconds, places are world units (x towards the camera, y to the right)
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
@@ -18,6 +19,7 @@ from loci_looped.errors import LociError
 
 Keyframes = tuple[tuple[float, float], ...]         # (time, value), linear in between, constant outside
 
+ANGULAR = ("cube", "truck", "boot")                  # shapes whose extent depends on where they are turned
 ViolationKind = Literal["vanish", "appear", "teleport", "colour", "shape", "stop", "pass"]
 VIOLATIONS: tuple[ViolationKind, ...] = ("vanish", "appear", "teleport", "colour", "shape", "stop", "pass")
 
@@ -45,13 +47,14 @@ class Mover:
     velocity: tuple[float, float]                   # (x, y) per second
     yaw: float = 0.0
     turns: tuple[tuple[float, tuple[float, float]], ...] = ()   # (time, velocity from then on), in order of time
-    present: tuple[float, float] = (float("-inf"), float("inf"))    # in the world from .. until (excluded)
+    present: tuple[float | None, float | None] = (None, None)   # in the world from .. until (excluded); None: always
 
     def __post_init__(self) -> None:
         _known("shape", self.shape, SHAPES)
         _known("colour", self.colour, COLOURS)
         if not 0 < self.size <= 3:
             raise LociError(f"A mover's size is its half extent, between 0 and 3 world units, not {self.size}.")
+        _in_order("mover's turns", [time for time, _ in self.turns])
 
     def place(self, time: float) -> tuple[float, float]:
         """(x, y) on the floor."""
@@ -64,7 +67,8 @@ class Mover:
         return x + vx * (time - clock), y + vy * (time - clock)
 
     def is_present(self, time: float) -> bool:
-        return self.present[0] <= time < self.present[1]
+        first, last = self.present
+        return (first is None or time >= first) and (last is None or time < last)
 
     def body(self, time: float) -> Body:
         x, y = self.place(time)
@@ -73,8 +77,15 @@ class Mover:
     def reach(self) -> float:
         """Radius of the circle on the floor that holds the mover whatever its yaw."""
         across, along, _ = EXTENTS[self.shape]
-        corner = (across**2 + along**2) ** 0.5 if self.shape in ("cube", "truck", "boot") else max(across, along)
-        return self.size * corner
+        return self.size * (math.hypot(across, along) if self.shape in ANGULAR else max(across, along))
+
+    def half_extent(self, axis: Literal["x", "y"]) -> float:
+        """How far the mover extends along an axis of the floor, turned as it is."""
+        if self.shape not in ANGULAR:
+            return self.reach()
+        across, along, _ = EXTENTS[self.shape]
+        c, s = abs(math.cos(math.radians(self.yaw))), abs(math.sin(math.radians(self.yaw)))
+        return self.size * (across * c + along * s if axis == "x" else across * s + along * c)
 
 
 @dataclass(frozen=True)
@@ -94,6 +105,8 @@ class Screen:
         _known("colour", self.colour, COLOURS)
         if self.half_width <= 0 or self.half_height <= 0:
             raise LociError("A screen needs a positive half width and half height.")
+        _in_order("screen's angle", [time for time, _ in self.angle])
+        _in_order("screen's slide", [time for time, _ in self.slide])
 
     def body(self, time: float) -> Body:
         upright = hinged_screen(COLOURS[self.colour], self.x, self.y, self.half_width, self.half_height, self.yaw,
@@ -106,7 +119,7 @@ class Screen:
 
     def falls_at(self) -> float | None:
         """When it leaves the upright for the last time, if it ends lying down."""
-        if abs(self.angle[-1][1]) < 45:
+        if not self.angle or abs(self.angle[-1][1]) < 45:
             return None
         upright = [time for time, value in self.angle if value == 0]
         return upright[-1] if upright else None
@@ -122,7 +135,6 @@ class Violation:
     jump: tuple[float, float] = (0.0, 0.0)          # teleport: added to (x, y)
     colour: str | None = None                       # colour: the new one
     shape: str | None = None                        # shape: the new one
-    turns: tuple[tuple[float, tuple[float, float]], ...] = ()   # pass: the course through the solid object
 
     def __post_init__(self) -> None:
         _known("violation", self.kind, VIOLATIONS)
@@ -134,21 +146,21 @@ class Violation:
     def change(self, mover: Mover, time: float) -> Mover:
         """The mover as the violation leaves it at this time. Before the moment nothing is different."""
         if self.kind == "appear":
-            return replace(mover, present=(self.time, mover.present[1]))
+            return replace(mover, present=(self.time, None))
         if time < self.time:
             return mover
         if self.kind == "vanish":
-            return replace(mover, present=(mover.present[0], min(mover.present[1], self.time)))
+            return replace(mover, present=(mover.present[0], self.time))
         if self.kind == "teleport":
             return replace(mover, start=(mover.start[0] + self.jump[0], mover.start[1] + self.jump[1]))
         if self.kind == "colour":
             return replace(mover, colour=self.colour or mover.colour)
         if self.kind == "shape":
             return replace(mover, shape=self.shape or mover.shape)
+        earlier = tuple(turn for turn in mover.turns if turn[0] < self.time)
         if self.kind == "stop":
-            earlier = tuple(turn for turn in mover.turns if turn[0] < self.time)
             return replace(mover, turns=(*earlier, (self.time, (0.0, 0.0))))
-        return replace(mover, turns=self.turns)
+        return replace(mover, turns=earlier)        # pass: straight on, whatever should have turned it back
 
 
 @dataclass(frozen=True)
@@ -159,6 +171,7 @@ class Scene:
     screen: Screen | None = None
     stage: Stage = field(default_factory=Stage)
     violation: Violation | None = None
+    collisions: tuple[tuple[float, int], ...] = ()  # (time, mover) where `turns` are bounces
     num_frames: int = 125
     fps: float = 25.0
     noise: float = 3 / 255                          # standard deviation of the image noise
@@ -167,6 +180,8 @@ class Scene:
     def __post_init__(self) -> None:
         if self.violation is not None and not 0 <= self.violation.mover < len(self.movers):
             raise LociError(f"The violation names mover {self.violation.mover}, but the scene has {len(self.movers)}.")
+        if self.fps <= 0 or self.num_frames < 1 or self.noise < 0:
+            raise LociError("A scene needs at least one frame, positive frames per second, and noise of 0 or more.")
 
     def mover(self, index: int, time: float) -> Mover:
         """The mover as it is at this time, violation included."""
@@ -186,6 +201,11 @@ class Scene:
         movers = [self.mover(index, time) for index in range(len(self.movers))]
         bodies: list[Body | None] = [mover.body(time) if mover.is_present(time) else None for mover in movers]
         return [*bodies, self.screen.body(time)] if self.screen else bodies
+
+
+def _in_order(what: str, times: list[float]) -> None:
+    if any(later <= earlier for earlier, later in pairwise(times)):
+        raise LociError(f"The moments of a {what} must come one after the other, but they are {times}.")
 
 
 def _known(what: str, name: str | None, names: Collection[str]) -> None:

@@ -71,7 +71,7 @@ def render_scene(scene: Scene, size: tuple[int, int], frames: Sequence[int] | No
         frames=np.stack([shot.image for shot in shots]),
         background=quantised(empty(scene.stage, size, samples)),
         truth=truth,
-        events=(*scene_events(scene, numbers), *hiding_events(truth)),
+        events=(*scene_events(scene, numbers), *hiding(truth)),
         seed=seed,
         source=source,
         camera={"position": list(camera.position), "look_at": list(camera.look_at), "focal_at_480": camera.focal},
@@ -94,6 +94,9 @@ def scene_events(scene: Scene, numbers: Sequence[int]) -> tuple[Event, ...]:
     if scene.screen is not None and (falls := scene.screen.falls_at()) is not None:
         index = _first_frame(numbers, scene, falls)
         events += [Event("screen_falls", index, len(scene.movers))] if index is not None else []
+    for time, mover in scene.collisions:
+        index = _first_frame(numbers, scene, time)
+        events += [Event("collision", index, mover)] if index is not None else []
     if scene.violation is not None:
         index = _first_frame(numbers, scene, scene.violation.time)
         if index is not None:
@@ -103,9 +106,3 @@ def scene_events(scene: Scene, numbers: Sequence[int]) -> tuple[Event, ...]:
             if scene.violation.kind == "appear":
                 events.append(Event("inserted", index, scene.violation.mover))
     return tuple(events)
-
-
-def hiding_events(truth: ObjectTruth) -> tuple[Event, ...]:
-    """When an object that is in the image gets out of sight and back; one removed while hidden never comes back."""
-    seen = np.asarray(truth.visible_masks.any(axis=(2, 3)))
-    return tuple(event for event in hiding(truth) if event.kind == "hidden_from" or seen[event.frame, event.object])
