@@ -13,10 +13,28 @@ def check_background(background: Tensor, config: LociConfig) -> None:
     _check_picture("background", background, config)
 
 
+def check_switches(blackout: Tensor | None, hold: Tensor | None, state: LociState) -> None:
+    """`blackout` is one bool per stream, `hold` one per slot of each stream."""
+    if torch.compiler.is_compiling():
+        return
+    batch, slots = state.occlusion.shape
+    for name, value, shape in (("blackout", blackout, (batch,)), ("hold", hold, (batch, slots))):
+        if value is not None and (value.dtype != torch.bool or tuple(value.shape) != shape):
+            raise ValueError(
+                f"{name} must be {shape} truth values for this state, but it is {tuple(value.shape)} of {value.dtype}."
+            )
+
+
 def check_frame(frame: Tensor, state: LociState, config: LociConfig) -> None:
     if torch.compiler.is_compiling():
         return
     _check_picture("frame", frame, config)
+    codes, size = tuple(state.predicted.gestalt.shape[1:]), tuple(state.background.shape[2:])
+    if codes != (config.slots, config.gestalt) or size != config.frame:
+        raise ValueError(
+            f"The state belongs to another network ({codes[0]} slots of gestalt {codes[1]}, frames of "
+            f"{size[0]} x {size[1]}): begin with this network's initial(background)."
+        )
     if frame.shape[0] != state.background.shape[0]:
         raise ValueError(
             f"The frame holds {frame.shape[0]} streams, the state {state.background.shape[0]}: "
@@ -33,7 +51,7 @@ def _check_picture(name: str, picture: Tensor, config: LociConfig) -> None:
     if torch.compiler.is_compiling():
         return
     height, width = config.frame
-    if picture.ndim != 4 or picture.shape[1] != 3:
+    if picture.ndim != 4 or picture.shape[1] != 3 or picture.shape[0] < 1:
         raise ValueError(f"The {name} must be (batch, 3, {height}, {width}) in RGB, but it is {tuple(picture.shape)}.")
     if not picture.is_floating_point():
         raise ValueError(f"The {name} holds {picture.dtype}; divide by 255 to get floating-point numbers in [0, 1].")

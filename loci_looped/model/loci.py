@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import copy
 import dataclasses
-from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -19,14 +18,14 @@ from torch import Tensor, nn
 
 from .active import Active
 from .blocks import ResidualBlock
-from .checks import check_background, check_frame
+from .checks import check_background, check_frame, check_switches
 from .config import LociConfig, preset
 from .decoder import Decoder
 from .encoder import Encoder
 from .gate import PerceptGate, blend
 from .occlusion import occlusion_state, strongest_visibility
 from .recruiting import Placement, Recruiting, without_unassigned
-from .state import Decoded, LociState, Registry, SlotCodes, StepOutput, TensorTree
+from .state import Decoded, LociState, Registry, SlotCodes, StepOutput, stack_in_time
 from .transition import Transition
 
 GateKind = Literal["learned", "open", "visibility", "closed"]
@@ -111,6 +110,7 @@ class LociLooped(nn.Module):
         if frame is None or conditions.gate == "closed":
             return self._imagine_step(state, conditions, generator)
         check_frame(frame, state, self.config)
+        check_switches(blackout, hold, state)
         if blackout is not None:
             frame = torch.where(blackout.view(-1, 1, 1, 1), torch.zeros_like(frame), frame)
         error, surprise = self._error(frame, state, blackout)
@@ -288,23 +288,27 @@ class LociLooped(nn.Module):
     # ---------------------------------------------------------------- many time steps
 
     def warm_up(
-        self, frame: Tensor, state: LociState, steps: int = WARM_UP_STEPS, conditions: Conditions = AS_TRAINED
+        self, frame: Tensor, state: LociState, steps: int = WARM_UP_STEPS, conditions: Conditions = AS_TRAINED,
+        generator: torch.Generator | None = None,
     ) -> LociState:
         """Look at the first frame for a while, so that slots find their objects before time begins."""
         for _ in range(steps):
-            state, _ = self.step(frame, state, warmup=True, conditions=conditions)
+            state, _ = self.step(frame, state, warmup=True, conditions=conditions, generator=generator)
         return state
 
     def observe(
-        self, frames: Tensor, state: LociState, *, conditions: Conditions = AS_TRAINED, blackout: Tensor | None = None
+        self, frames: Tensor, state: LociState, *, conditions: Conditions = AS_TRAINED, blackout: Tensor | None = None,
+        generator: torch.Generator | None = None,
     ) -> tuple[LociState, StepOutput]:
         """A clip (B, T, 3, H, W), frame by frame. Outputs are stacked with time at axis 1. `blackout` is (B, T)."""
         if frames.ndim != 5 or frames.shape[1] < 1:
             raise ValueError(f"observe needs a clip (B, T, 3, H, W) of one frame or more, not {tuple(frames.shape)}.")
+        if blackout is not None and blackout.shape != frames.shape[:2]:
+            raise ValueError(f"blackout must be {tuple(frames.shape[:2])}, one truth value per stream and frame.")
         outputs = []
         for t in range(frames.shape[1]):
             dark = None if blackout is None else blackout[:, t]
-            state, output = self.step(frames[:, t], state, conditions=conditions, blackout=dark)
+            state, output = self.step(frames[:, t], state, conditions=conditions, blackout=dark, generator=generator)
             outputs.append(output)
         return state, stack_in_time(outputs)
 
@@ -337,19 +341,3 @@ class LociLooped(nn.Module):
 def _distance(a: Tensor, b: Tensor) -> Tensor:
     """(B, 1, H, W): root mean square difference over the colours."""
     return (a - b).square().mean(1, keepdim=True).sqrt()
-
-
-def stack_in_time(outputs: Iterable[StepOutput]) -> StepOutput:
-    """Outputs of successive steps as one, time at axis 1."""
-    items = list(outputs)
-
-    def stack(values: list[Any]) -> Any:
-        if isinstance(values[0], Tensor):
-            return torch.stack(values, dim=1)
-        if isinstance(values[0], TensorTree):
-            names = [f.name for f in dataclasses.fields(values[0])]  # type: ignore[arg-type]
-            return type(values[0])(**{name: stack([getattr(v, name) for v in values]) for name in names})
-        return values[0]
-
-    stacked: StepOutput = stack(items)
-    return stacked

@@ -20,6 +20,9 @@ random places. error_sampled: every free slot at a place drawn by the error, awa
 PERIOD = 2
 """A slot is recruited every other step."""
 
+EVEN_STEPS = (0.7548776662466927, 0.5698402909980532)
+"""Multiples of these, modulo 1, fill the unit square evenly (powers of the plastic number's inverse)."""
+
 
 @dataclasses.dataclass(frozen=True)
 class Recruited:
@@ -157,10 +160,18 @@ class Recruiting(nn.Module):
         )
 
     def _best_of_random(self, error: Tensor, assigned: Tensor, generator: torch.Generator | None) -> Tensor:
-        """(B, K, 2): of ten uniform places per slot the one whose Gaussian catches most error."""
+        """(B, K, 2): of ten uniform places per slot the one whose Gaussian catches most error.
+
+        Without a generator the places are spread evenly instead of drawn, each slot having ten of its own.
+        """
         (batch, slots), count = assigned.shape, self.config.recruiting.candidates
         shape = (batch, slots, count, 2)
-        places = 2 * torch.rand(shape, generator=generator, device=error.device, dtype=error.dtype) - 1
+        if generator is None:
+            number = torch.arange(1, slots * count + 1, dtype=error.dtype, device=error.device).view(slots, count, 1)
+            drawn = (0.5 + number * error.new_tensor(EVEN_STEPS)).remainder(1).expand(shape)
+        else:
+            drawn = torch.rand(shape, generator=generator, device=error.device, dtype=error.dtype)
+        places = 2 * drawn - 1
         maps = gaussian_map(places, torch.zeros_like(places[..., 0]), self.config.frame)
         caught = torch.einsum("bknhw,bhw->bkn", maps, error.detach().squeeze(1))
         best = caught.argmax(2)[..., None, None].expand(-1, -1, 1, 2)
@@ -169,14 +180,20 @@ class Recruiting(nn.Module):
     def _drawn_by_error(
         self, unexplained: Tensor, bound: Tensor, generator: torch.Generator | None
     ) -> tuple[Tensor, Tensor]:
-        """Places (B, K, 2) drawn with probability ~ error², and whether there was error left (B, K) for each slot."""
+        """Places (B, K, 2) drawn with probability ~ error², and whether there was error left (B, K) for each slot.
+
+        Without a generator each slot takes the place of the largest error that is left.
+        """
         shape = self.config.frame
         rows = torch.arange(shape[0], dtype=unexplained.dtype, device=unexplained.device).view(1, -1, 1)
         columns = torch.arange(shape[1], dtype=unexplained.dtype, device=unexplained.device).view(1, 1, -1)
         places, found = [], []
         for k in range(bound.shape[1]):
             flat = unexplained.flatten(1)
-            index = torch.multinomial(flat.square() + 1e-9, 1, generator=generator).squeeze(1)
+            if generator is None:
+                index = flat.argmax(1)
+            else:
+                index = torch.multinomial(flat.square() + 1e-9, 1, generator=generator).squeeze(1)
             places.append(pixel_position(index, shape, unexplained.dtype))
             found.append(flat.amax(1) > self.config.recruiting.minimum_error)
             row, column = (index // shape[1]).view(-1, 1, 1), (index % shape[1]).view(-1, 1, 1)

@@ -7,7 +7,7 @@ first pixel, +1 at the centre of the last.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -129,6 +129,17 @@ class LociState(TensorTree):
     age: Tensor                 # (B,) steps consumed
     fresh: bool = True          # may any element be at its very first step? (known without looking at tensors)
 
+    def element(self, index: int) -> LociState:
+        """One stream of the batch, still with a batch axis of length 1."""
+        slots = self.occlusion.shape[1]
+        past = self.memory.history
+        bare = dataclasses.replace(self, memory=dataclasses.replace(self.memory, history=((),) * len(past)))
+        # The past is kept with batch and slots folded into one axis.
+        own = slice(index * slots, (index + 1) * slots)
+        history = tuple(tuple(step.map(lambda leaf: leaf[own]) for step in layer) for layer in past)
+        alone = bare.map(lambda leaf: leaf[index : index + 1])
+        return dataclasses.replace(alone, memory=dataclasses.replace(alone.memory, history=history))
+
     def where(self, condition: Tensor, other: LociState) -> LociState:
         """This state for batch elements where `condition` (B,) holds, `other` elsewhere; resets single streams."""
 
@@ -197,3 +208,19 @@ class StepOutput(TensorTree):
     surprise: Tensor            # (B, K) slot error: how badly the prediction fitted this frame where the slot is seen
     objects_before: Tensor      # (B, K, 3, H, W) own object logits of the previous prediction
     objects_after: Tensor | None  # the same of the new prediction; only made for the gestalt-change loss
+
+
+def stack_in_time(outputs: Iterable[StepOutput]) -> StepOutput:
+    """Outputs of successive steps as one, time at axis 1."""
+    items = list(outputs)
+
+    def stack(values: list[Any]) -> Any:
+        if isinstance(values[0], Tensor):
+            return torch.stack(values, dim=1)
+        if isinstance(values[0], TensorTree):
+            names = [f.name for f in dataclasses.fields(values[0])]  # type: ignore[arg-type]
+            return type(values[0])(**{name: stack([getattr(v, name) for v in values]) for name in names})
+        return values[0]
+
+    stacked: StepOutput = stack(items)
+    return stacked
