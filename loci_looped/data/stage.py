@@ -41,7 +41,7 @@ class Wall:
     """The plane x = const behind the scene."""
 
     x: float = -3.96
-    colour: Colour = (158, 158, 158)
+    colour: Colour = (147, 147, 147)
 
 
 @dataclass(frozen=True)
@@ -121,7 +121,7 @@ def _floor_pattern(floor: Floor, points: Array) -> NDArray[np.bool_]:
     return odd
 
 
-@lru_cache(maxsize=8)
+@lru_cache(maxsize=2)      # a stage at 320x480 takes 90 MB; the two scenes of a matched pair share one
 def light_up(stage: Stage, size: tuple[int, int], samples: int) -> LitStage:
     """Everything about the empty stage that a clip's frames share."""
     rays = stage.camera.rays(size, samples)
