@@ -17,6 +17,7 @@ class Active:
 
     mask: Tensor                # (B, K) bool
     index: Tensor | None        # (N,) flat indices: the active slots, then a few idle ones that fill the last bucket
+    count: int = 0              # how many of them are active
 
     @staticmethod
     def everything(like: Tensor) -> Active:
@@ -29,11 +30,11 @@ class Active:
         if torch.compiler.is_compiling():
             return Active(assigned, None)
         flat = assigned.flatten()
-        needed = max(1, int(torch.count_nonzero(flat)))
-        rounded = min(flat.numel(), -(-needed // BUCKET) * BUCKET)
+        count = int(torch.count_nonzero(flat))
+        rounded = min(flat.numel(), -(-max(1, count) // BUCKET) * BUCKET)
         if rounded == flat.numel():
             return Active(assigned, None)
-        return Active(assigned, torch.argsort(flat, descending=True, stable=True)[:rounded])
+        return Active(assigned, torch.argsort(flat, descending=True, stable=True)[:rounded], count)
 
     def fold(self, x: Tensor) -> Tensor:
         """(B, K, ...) -> (N, ...)"""
@@ -43,7 +44,16 @@ class Active:
     def unfold(self, y: Tensor, fill: float = 0.0) -> Tensor:
         """(N, ...) -> (B, K, ...), `fill` in the slots that took no part."""
         batch, slots = self.mask.shape
-        if self.index is not None:
-            y = y.new_zeros((batch * slots, *y.shape[1:])).index_copy(0, self.index, y)
-        wide = y.unflatten(0, (batch, slots))
-        return torch.where(self.mask.view(batch, slots, *[1] * (wide.ndim - 2)), wide, fill)
+        if self.index is None:
+            wide = y.unflatten(0, (batch, slots))
+            return torch.where(self.mask.view(batch, slots, *[1] * (wide.ndim - 2)), wide, fill)
+        whole = y.new_full((batch * slots, *y.shape[1:]), fill)
+        return whole.index_copy(0, self.index[: self.count], y[: self.count]).unflatten(0, (batch, slots))
+
+    def sum_slots(self, y: Tensor) -> Tensor:
+        """(N, ...) -> (B, ...): what the active slots of each scene add up to."""
+        batch, slots = self.mask.shape
+        if self.index is None:
+            return self.unfold(y).sum(1)
+        scene = torch.div(self.index[: self.count], slots, rounding_mode="floor")
+        return y.new_zeros((batch, *y.shape[1:])).index_add(0, scene, y[: self.count])

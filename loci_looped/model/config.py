@@ -103,8 +103,9 @@ class LociConfig:
     recruiting: RecruitingConfig = field(default_factory=RecruitingConfig)
     initialisation: Literal["original", "he"] = "original"
     """"he" scales residual branches so that signals keep their size, which small networks need to start learning."""
-    reuse_own_object: bool = False
-    """Beyond the paper: show the encoder the object as decoded one step earlier instead of decoding it again."""
+    own_object: Literal["whole", "painted"] = "whole"
+    """What the encoder sees of its own object: "whole" decodes it once more as if nothing stood before it (the paper);
+    "painted" takes it as it was painted into the prediction, which saves a third of the decoding."""
     colour_order: Literal["rgb", "bgr"] = "rgb"
     """The order the weights were trained with; frames given to the network are RGB in any case."""
     official: bool = False
@@ -152,7 +153,7 @@ class LociConfig:
             "encoder.size_head": self.encoder.size_head != "forced",
             "transition.displacement": self.transition.displacement,
             "gate.open_until_bound": self.gate.open_until_bound,
-            "reuse_own_object": self.reuse_own_object,
+            "own_object": self.own_object != "whole",
         }
         if self.official and any(beyond.values()):
             named = ", ".join(name for name, used in beyond.items() if used)
@@ -233,13 +234,13 @@ def _check_fields(where: str, values: Any, part: Any) -> None:
 _SMALL = LociConfig(
     slots=5, gestalt=32, latent=(10, 15), level=1, levels=1,
     encoder=EncoderConfig(
-        channels=24, fine_channels=12, layers=1, position_prior=True, gestalt_head="attended", size_head="bounded"
+        channels=32, fine_channels=12, layers=1, position_prior=True, gestalt_head="attended", size_head="bounded"
     ),
-    decoder=DecoderConfig(channels=24, fine_channels=12, layers=2),
+    decoder=DecoderConfig(channels=32, fine_channels=12, layers=2),
     transition=TransitionConfig(credit="bptt", residual_gain=0.1, size_gain=1.0, displacement=True),
     gate=GateConfig(l0_weight=1e-4, hidden_bias=0.0, output_bias=1.0, open_until_bound=True),
     recruiting=RecruitingConfig(minimum_error=0.03),
-    initialisation="he", reuse_own_object=True,
+    initialisation="he", own_object="painted",
 )
 
 PRESETS: dict[str, LociConfig] = {

@@ -9,10 +9,7 @@ from torch.nn import functional as F
 from .active import Active
 from .blocks import PatchUp, ResidualBlock, gaussian_map, normal_like
 from .config import LociConfig
-from .state import Decoded, SlotCodes
-
-COLOUR_SHIFT = 2.5
-"""Colours are σ(logit - 2.5): objects start dark."""
+from .state import COLOUR_SHIFT, Decoded, SlotCodes
 
 EMPTY_LOGIT = -1e4
 """The mask logit of a slot that takes no part: exactly zero after soft-max and sigmoid."""
@@ -100,7 +97,8 @@ class Decoder(nn.Module):
             maps = maps * active.mask[..., None, None].to(maps.dtype)
         if prioritised:
             maps = self.order(maps, codes.priority, generator)
-        return active.fold(maps).unsqueeze(1) * active.fold(codes.gestalt)[..., None, None]
+        merged = active.fold(maps).unsqueeze(1) * active.fold(codes.gestalt)[..., None, None]
+        return merged.contiguous(memory_format=torch.channels_last)
 
     def objects(self, codes: SlotCodes, active: Active) -> Tensor:
         """(B, K, 3, H, W) colour logits of each whole object, as if nothing stood before it; no masks are painted."""
@@ -113,15 +111,19 @@ class Decoder(nn.Module):
         """Paint the scene: slots in front of one another, in front of the background."""
         features = self.trunk(self.merge(codes, active, prioritised=True, generator=generator))
         mask_logits = active.unfold(self.mask(features).squeeze(1), fill=EMPTY_LOGIT)       # (B, K, H, W)
-        object_logits = self._in_rgb(active.unfold(self.object(features)))                  # (B, K, 3, H, W)
-        return self.compose(mask_logits, object_logits, background)
-
-    def compose(self, mask_logits: Tensor, object_logits: Tensor, background: Tensor) -> Decoded:
+        object_logits = self.object(features)                                               # (n, 3, H, W)
         behind = self.background_logit().expand(mask_logits.shape[0], -1, -1, -1)
         masks = torch.softmax(torch.cat([mask_logits, behind], dim=1), dim=1)
-        colours = torch.sigmoid(object_logits - COLOUR_SHIFT)
-        frame = (masks[:, :-1].unsqueeze(2) * colours).sum(1) + masks[:, -1:] * background
-        return Decoded(frame, masks, torch.sigmoid(mask_logits - behind), colours)
+        painted = active.fold(masks[:, :-1]).unsqueeze(1) * torch.sigmoid(object_logits - COLOUR_SHIFT)
+        objects = active.sum_slots(painted)
+        if self.config.colour_order == "bgr":
+            objects = objects.flip(1)
+        return Decoded(
+            frame=objects + masks[:, -1:] * background,
+            visible_masks_with_background=masks,
+            object_masks=torch.sigmoid(mask_logits - behind),
+            object_logits=self._in_rgb(active.unfold(object_logits.detach())),
+        )
 
     def _in_rgb(self, object_logits: Tensor) -> Tensor:
         return object_logits.flip(2) if self.config.colour_order == "bgr" else object_logits

@@ -132,7 +132,7 @@ class Encoder(nn.Module):
             active.fold(own_objects),
             own_gaussian.unsqueeze(1),
             active.fold(object_masks).unsqueeze(1),
-        ], dim=1)
+        ], dim=1).contiguous(memory_format=torch.channels_last)
 
     def _to_latent(self, x: Tensor) -> Tensor:
         if self.config.level == 2:

@@ -7,8 +7,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from .blocks import grid
-from .decoder import COLOUR_SHIFT
-from .state import StepOutput
+from .state import COLOUR_SHIFT, StepOutput
 
 FOREGROUND_THRESHOLD = 0.1
 """A pixel belongs to the foreground where it differs from the background by more than this."""
@@ -54,7 +53,11 @@ def position_change(output: StepOutput, official: bool) -> Tensor:
 
 def gestalt_change(output: StepOutput) -> Tensor:
     """How much each object's look changed, both pictures moved to the image's centre."""
-    assert output.objects_after is not None, "the gestalt-change loss needs a training step that is no warm-up"
+    if output.objects_after is None:
+        raise ValueError(
+            "The gestalt-change loss compares whole objects, which only a training step (no warm-up) with own_object='whole' "
+            "decodes: set loss.gestalt_change to 0 or model.own_object to 'whole'."
+        )
     before = _centred(torch.sigmoid(output.objects_before.detach() - COLOUR_SHIFT), output.previous.position.detach())
     after = _centred(torch.sigmoid(output.objects_after - COLOUR_SHIFT), output.predicted.position.detach())
     weight = output.visibility.flatten()[:, None, None, None]

@@ -16,6 +16,9 @@ from torch import Tensor
 
 Tree = TypeVar("Tree", bound="TensorTree")
 
+COLOUR_SHIFT = 2.5
+"""Colours are σ(logit - 2.5): objects start dark."""
+
 
 def _map(value: Any, function: Callable[[Tensor], Tensor]) -> Any:
     if isinstance(value, Tensor):
@@ -74,12 +77,17 @@ class Decoded(TensorTree):
     frame: Tensor                           # (B, 3, H, W) in [0, 1]
     visible_masks_with_background: Tensor   # (B, K+1, H, W) sums to 1 over slots; the background is last
     object_masks: Tensor                    # (B, K, H, W) the whole object, as if nothing stood before it
-    colours: Tensor                         # (B, K, 3, H, W) in [0, 1]
+    object_logits: Tensor                   # (B, K, 3, H, W) colours before the sigmoid, without a gradient
 
     @property
     def visible_masks(self) -> Tensor:
         """(B, K, H, W) without the background."""
         return self.visible_masks_with_background[:, :-1]
+
+    @property
+    def colours(self) -> Tensor:
+        """(B, K, 3, H, W) in [0, 1]: each slot's object as painted, dimmed where another stands before it."""
+        return torch.sigmoid(self.object_logits - COLOUR_SHIFT)
 
 
 @dataclass(frozen=True)
@@ -120,7 +128,6 @@ class LociState(TensorTree):
     background: Tensor          # (B, 3, H, W) the scene without objects
     predicted: SlotCodes        # (Ĝ, P̂) for the frame to come
     ahead: Decoded              # their decoding
-    own_objects: Tensor         # (B, K, 3, H, W) object logits as if nothing stood before them
     occlusion: Tensor           # (B, K) Ô predicted for the frame to come
     previous: SlotCodes         # the prediction the last step started from
     percept_position: Tensor    # (B, K, 2) the last percept's place
@@ -206,7 +213,7 @@ class StepOutput(TensorTree):
     visibility: Tensor          # (B, K) s̄
     error: Tensor               # (B, 1, H, W) the error map the encoder saw
     surprise: Tensor            # (B, K) slot error: how badly the prediction fitted this frame where the slot is seen
-    objects_before: Tensor      # (B, K, 3, H, W) own object logits of the previous prediction
+    objects_before: Tensor      # (B, K, 3, H, W) the own-object logits the encoder saw
     objects_after: Tensor | None  # the same of the new prediction; only made for the gestalt-change loss
 
 

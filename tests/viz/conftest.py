@@ -33,7 +33,7 @@ def moment(column: float = 30.0, number: int = 0, surprise: float = 0.0) -> Seen
     visible = belief.visible_masks()
     background = torch.full((1, 3, height, width), 0.5)
     full = Decoded(belief.picture(background), torch.cat([visible, 1 - visible.sum(1, keepdim=True)], 1),
-                   belief.whole_masks, belief.whole_colours)
+                   belief.whole_masks, torch.logit(belief.whole_colours, eps=1e-6) + 2.5)
     hidden = 1 - visible.sum((2, 3)) / belief.whole_masks.sum((2, 3)).clamp(min=1)
     bound = torch.tensor([[True, True, False]])
     output = StepOutput(
