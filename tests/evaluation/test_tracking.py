@@ -81,6 +81,16 @@ def test_a_slot_is_locked_when_first_seen_and_never_changes() -> None:
     assert associate(positions, np.ones((3, 1), bool), targets[:, :0]).ravel().tolist() == [-1, -1, -1]
 
 
+def test_a_slot_is_never_locked_to_an_object_nobody_can_see() -> None:
+    """The screen's slot appears while the ball is hidden right behind it, nearer than the screen's own centre."""
+    truth = crossing()
+    truth.positions[:, 0] = (12, 24)
+    present = np.zeros((30, 1), bool)
+    present[13:] = True                                             # hidden from frame 12 to 17
+    slot = Track(np.tile(np.array([12.0, 24.0]), (30, 1, 1)), present, ~present)
+    assert set(tracking_table(slot, truth).object[13:].ravel().tolist()) == {1}
+
+
 def test_a_tracker_that_loses_the_ball_behind_the_screen_fails() -> None:
     truth = crossing()
     track = perfect(truth)
