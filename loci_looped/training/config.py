@@ -125,7 +125,7 @@ _SMALL_OPTIMISER = OptimiserConfig(
     kind="adamw", learning_rate=1e-3, beta2=0.99, epsilon=1e-8, clip=0.5, initial_factor=1.0, initial_until=0,
     final_share=0.1, average=0.999,
 )
-_SMALL_LOSS = LossConfig(balanced=True, centring=0.1, mean_over_window=True)
+_SMALL_LOSS = LossConfig(gestalt_change=0.0, balanced=True, centring=0.1, mean_over_window=True)
 _SMALL_CURRICULUM = Curriculum(
     updates=20_000, foreground_until=4_000, placement="error_sampled", background_from=4_000, background_over=3_000,
     gate_from=9_000, gate_window=4, binding="hard", window_to=1, hold=0.08,

@@ -113,7 +113,8 @@ def step_losses(
         parts["centring"] = losses_of.centring(output)
     nothing = torch.zeros((), device=output.gate.device)
     parts["position_change"] = nothing if warm else losses_of.position_change(output, official)
-    parts["gestalt_change"] = nothing if warm else losses_of.gestalt_change(output)
+    if config.gestalt_change:
+        parts["gestalt_change"] = nothing if warm else losses_of.gestalt_change(output)
     return parts
 
 
