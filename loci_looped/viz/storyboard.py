@@ -27,7 +27,7 @@ class Storyboard:
     theme: Theme = DARK
     trail: deque[NDArray[np.floating]] = field(default_factory=lambda: deque(maxlen=TRAIL))
     surprise: deque[NDArray[np.floating]] = field(default_factory=lambda: deque(maxlen=WINDOW))
-    highest: float = 1e-6
+    highest: float = 0.01
 
     def draw(self, seen: Seen) -> Picture:
         rows, columns = seen.frame.shape[:2]

@@ -54,7 +54,8 @@ def timeline(
                              label="largest in the control")
     axes[0].set_ylim(bottom=0)
     axes[-1].set_xlabel("frame")
-    axes[0].legend(loc="upper left", fontsize=8, ncols=4, frameon=False)
+    if axes[0].get_legend_handles_labels()[0]:
+        axes[0].legend(loc="upper left", fontsize=8, ncols=4, frameon=False)
     if title:
         figure.suptitle(title, fontsize=11)
     return figure

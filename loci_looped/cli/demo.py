@@ -1,0 +1,43 @@
+"""`loci demo`: a film, panels and numbers of what the shipped network believes about things it cannot see."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import tyro
+
+
+@dataclass(frozen=True)
+class Arguments:
+    """Show object permanence in two films, with shipped weights and generated scenes; nothing is downloaded."""
+
+    out: Path = Path("loci-demo")
+    """Folder for films, panels, curves and numbers."""
+    network: str = "adept-small"
+    """A shipped network, or the folder of a network or of a training run."""
+    seed: int = 7
+    """Which scene; every seed is another one."""
+
+
+def main(argv: list[str]) -> int:
+    arguments = tyro.cli(Arguments, args=argv, prog="loci demo")
+
+    import textwrap
+
+    import torch
+
+    from loci_looped.demonstration import demonstrate
+    from loci_looped.storage import load
+
+    torch.set_num_threads(1)            # at this size a second thread only gets in the way
+    model = load(arguments.network)
+    print("Watching a control and a surprise scene (about a minute) ...", flush=True)
+    numbers = demonstrate(model, arguments.out, arguments.seed)
+    print(textwrap.fill(numbers.sentences(), 100))
+    folder = arguments.out.resolve()
+    print(f"\nLook at it:  {folder / 'index.html'}")
+    print(f"Films:       {folder / 'control.mp4'}, {folder / 'surprise.mp4'}, surprise.gif")
+    print(f"Panels:      {folder / 'control-panel.png'}, {folder / 'surprise-panel.png'}")
+    print(f"Numbers:     {folder / 'numbers.json'}, {folder / 'curves.png'}")
+    return 0

@@ -1,0 +1,133 @@
+"""`loci watch SOURCE`: an annotated film, a table and a page of what the network sees, believes and expects."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import tyro
+
+from loci_looped.errors import LociError
+
+if TYPE_CHECKING:
+    from loci_looped.sources import Source
+
+LONG = 3000             # frames; more are only watched when asked for
+
+
+@dataclass(frozen=True)
+class Arguments:
+    """Watch a film and write down what the network makes of it: film.mp4, table.csv, curves.png and index.html."""
+
+    source: tyro.conf.Positional[str]
+    """A film, a folder with one picture per frame, vanish:seed=7 (also ,kind=surprise), or camera:0."""
+    out: Annotated[Path | None, tyro.conf.arg(aliases=["-o"])] = None
+    """Folder for the results; without it, a folder named after the source is made here."""
+    network: str = "adept-small"
+    """A shipped network, or the folder of a network or of a training run."""
+    background: Path | None = None
+    """A picture of the empty scene. Without it the background is estimated from the film."""
+    start: int = 0
+    """First frame."""
+    stop: int | None = None
+    """Frame to stop before."""
+    stride: int = 1
+    """Watch every so manieth frame. Networks trained on vanish expect about 8 frames per second."""
+    all: bool = False
+    """Watch long films to the end."""
+    live: bool = False
+    """Also show it in a window while it is being watched."""
+
+
+def main(argv: list[str]) -> int:
+    arguments = tyro.cli(Arguments, args=argv, prog="loci watch")
+
+    import torch
+
+    from loci_looped.data.readers.video import Selection
+    from loci_looped.sources import open_source
+    from loci_looped.storage import load
+
+    torch.set_num_threads(1)            # at these sizes a second thread only gets in the way
+    model = load(arguments.network)
+    selection = Selection(arguments.start, arguments.stop, arguments.stride)
+    source = open_source(arguments.source, selection, model.config.frame)
+    _refuse_endless(source, arguments)
+    folder = arguments.out or Path("watched-" + _plain(arguments.source))
+    frames = watch_to_folder(model, source, folder, arguments.background, arguments.live)
+    print(f"Watched {frames} frames of {source.name} with {arguments.network}.")
+    print(f"Open {folder / 'index.html'} for the film with its curves; the numbers are in {folder / 'table.csv'}.")
+    return 0
+
+
+def watch_to_folder(
+    model: object, source: Source, folder: Path, background: Path | None = None, live: bool = False
+) -> int:
+    """Watch the source once and write everything; returns the number of frames."""
+    from collections.abc import Iterator
+
+    from rich.progress import Progress, TextColumn
+
+    from loci_looped.cli.live import Window
+    from loci_looped.data.atomic import replacing
+    from loci_looped.data.film import write_film
+    from loci_looped.model.loci import LociLooped
+    from loci_looped.viz.canvas import Picture
+    from loci_looped.viz.history import History
+    from loci_looped.viz.page import Section, write_page
+    from loci_looped.viz.storyboard import Storyboard
+    from loci_looped.viz.table import Table
+    from loci_looped.viz.timeline import timeline, write_timeline
+    from loci_looped.watching import watch
+
+    assert isinstance(model, LociLooped)
+    history, board = History(), Storyboard(source.name)
+    window = Window(source.name) if live else None
+    frames = 0
+    with (
+        replacing(folder / "table.csv") as table_path,
+        table_path.open("w", encoding="utf-8") as file,
+        Progress(*Progress.get_default_columns(), TextColumn("{task.completed} frames"), transient=True) as progress,
+    ):
+        task = progress.add_task("watching", total=source.length)
+        table = Table(file)
+
+        def pictures() -> Iterator[Picture]:
+            nonlocal frames
+            for seen in watch(model, source, background=background):
+                history.add(seen)
+                table.add(seen)
+                frames += 1
+                progress.update(task, advance=1)
+                picture = board.draw(seen)
+                yield picture
+                if window is not None and not window.show(picture):
+                    return
+
+        write_film(folder / "film.mp4", pictures(), fps=min(source.fps, 60.0))
+    write_timeline(folder / "curves.png", timeline(history, source.events, source.name))
+    lead = (
+        "On the left what the network sees, with its beliefs drawn on it: outlines are whole where an object is seen "
+        "and dashed where it is hidden. Click a curve to go to that moment."
+    )
+    section = Section(source.name, "", folder / "film.mp4", min(source.fps, 60.0), history, source.events)
+    write_page(folder / "index.html", f"Watching {source.name}", lead, [section])
+    return frames
+
+
+def _refuse_endless(source: Source, arguments: Arguments) -> None:
+    if arguments.all or arguments.stop is not None or source.live:
+        return
+    if source.length is not None and source.length > LONG:
+        raise LociError(
+            f"{source.name} has {source.length} frames at this stride, about {source.length / 10 / 60:.0f} minutes of "
+            f"watching. Give a range (--start 0 --stop {LONG // 2}), take fewer frames (--stride "
+            f"{max(2, arguments.stride * -(-source.length // LONG))}), or say --all."
+        )
+
+
+def _plain(text: str) -> str:
+    """A folder name from a source."""
+    stem = Path(text).stem if not text.startswith(("vanish", "camera")) else text
+    return "".join(letter if letter.isalnum() or letter in "-_" else "-" for letter in stem).strip("-") or "film"

@@ -1,0 +1,51 @@
+from __future__ import annotations
+
+import json
+import math
+import time
+from pathlib import Path
+
+import pytest
+import torch
+
+from loci_looped.cli.main import main
+from loci_looped.demonstration import Numbers
+from loci_looped.model.loci import LociLooped
+from loci_looped.storage import save_network, shipped_networks
+
+
+def test_the_sentences_say_what_was_measured_whether_it_flatters_or_not() -> None:
+    good = Numbers(seed=7, frames=160, hidden_frames=29, hidden_error=3.5, removed_at=30, surprise_control=0.01,
+                   surprise_vanished=0.05).sentences()
+    assert "keeps it in mind" in good and "5.0 times as large" in good and "3.5 %" in good
+    bad = Numbers(7, 160, 29, 25.0, 30, 0.05, 0.01).sentences()
+    assert "loses it" in bad and "no larger than" in bad
+    lost = Numbers(7, 160, 0, math.nan, 30, math.nan, math.nan).sentences()
+    assert "Is it trained?" in lost and "nan" not in lost
+
+
+@pytest.mark.slow
+def test_an_untrained_network_still_gives_films_and_an_honest_sentence(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    torch.manual_seed(0)
+    network = save_network(tmp_path / "network", LociLooped("adept-small"))
+    out = tmp_path / "demo"
+    assert main(["demo", "--network", str(network), "--out", str(out)]) == 0
+    assert "Is it trained?" in capsys.readouterr().out
+    assert {path.name for path in out.iterdir()} == {
+        "control.mp4", "surprise.mp4", "surprise.gif", "control-panel.png", "surprise-panel.png", "curves.png",
+        "numbers.json", "index.html",
+    }
+    assert json.loads((out / "numbers.json").read_text())["frames"] == 160
+
+
+@pytest.mark.slow
+@pytest.mark.skipif("adept-small" not in shipped_networks(), reason="no trained weights are shipped yet")
+def test_the_shipped_network_keeps_the_hidden_ball_in_mind_and_misses_it(tmp_path: Path) -> None:
+    begin = time.monotonic()
+    assert main(["demo", "--out", str(tmp_path)]) == 0
+    assert time.monotonic() - begin < 120
+    numbers = json.loads((tmp_path / "numbers.json").read_text())
+    assert numbers["hidden_error"] < 10
+    assert numbers["surprise_vanished"] > 1.5 * numbers["surprise_control"]

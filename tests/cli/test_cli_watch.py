@@ -1,0 +1,103 @@
+from __future__ import annotations
+
+import csv
+import json
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from loci_looped.cli.main import main
+from loci_looped.data.film import write_film
+from loci_looped.data.readers import video
+from loci_looped.data.vanish import control_clip
+from loci_looped.model.loci import LociLooped
+from loci_looped.storage import save_network
+from loci_looped.viz.table import COLUMNS
+
+
+@pytest.fixture(scope="module")
+def network(tmp_path_factory: pytest.TempPathFactory) -> str:
+    torch.manual_seed(0)
+    return str(save_network(tmp_path_factory.mktemp("network"), LociLooped("adept-small")))
+
+
+@pytest.fixture(scope="module")
+def film(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("films") / "two balls.mp4"
+    write_film(path, control_clip(7, samples=1, size=(80, 120)).frames[:6], fps=8)
+    return path
+
+
+def test_a_film_becomes_a_film_a_table_curves_and_a_page(
+    network: str, film: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "results"
+    assert main(["watch", str(film), "--network", network, "--out", str(out)]) == 0
+    assert "6 frames" in capsys.readouterr().out
+    assert sorted(path.name for path in out.iterdir()) == ["curves.png", "film.mp4", "index.html", "table.csv"]
+    assert video.info(out / "film.mp4").frames == 6
+    with (out / "table.csv").open() as file:
+        rows = list(csv.DictReader(file))
+    assert tuple(rows[0]) == COLUMNS and len(rows) == 6 * 5
+    assert [row["slot"] for row in rows[:5]] == list("12345") and rows[-1]["frame"] == "5"
+    # The pixel columns are the positions at the size of the film itself.
+    assert np.isclose(float(rows[0]["row"]), (float(rows[0]["y"]) + 1) / 2 * 79, atol=0.02)
+    assert np.isclose(float(rows[0]["column"]), (float(rows[0]["x"]) + 1) / 2 * 119, atol=0.02)
+    page = (out / "index.html").read_text()
+    assert "http://" not in page.replace("http://www.w3.org/2000/svg", "") and "https://" not in page
+    data = json.loads(re.search(r'id="data">(.*?)</script>', page, re.S).group(1))     # type: ignore[union-attr]
+    assert data["sections"][0]["film"].startswith("data:video/mp4;base64,") and data["sections"][0]["length"] == 6
+
+
+def test_a_range_of_a_generated_scene(network: str, tmp_path: Path) -> None:
+    arguments = ["watch", "vanish:seed=3", "--network", network, "--start", "4", "--stop", "12", "--stride", "4"]
+    assert main([*arguments, "--out", str(tmp_path / "r")]) == 0
+    assert video.info(tmp_path / "r" / "film.mp4").frames == 2
+
+
+def test_a_name_cannot_break_the_page(network: str, tmp_path: Path) -> None:
+    path = tmp_path / "<script>alert(1)<script>.mp4"
+    write_film(path, control_clip(7, samples=1).frames[:2], fps=8)
+    assert main(["watch", str(path), "--network", network, "--out", str(tmp_path / "r")]) == 0
+    assert "<script>alert" not in (tmp_path / "r" / "index.html").read_text()
+
+
+def test_a_very_long_film_is_met_with_an_offer(
+    network: str, film: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from loci_looped.cli import watch
+
+    monkeypatch.setattr(watch, "LONG", 4)
+    assert main(["watch", str(film), "--network", network, "--out", str(tmp_path / "r")]) == 2
+    words = capsys.readouterr().err
+    assert "6 frames" in words and "--stop 2" in words and "--stride 2" in words and "--all" in words
+    assert main(["watch", str(film), "--network", network, "--out", str(tmp_path / "r"), "--all"]) == 0
+
+
+@pytest.mark.parametrize(("arguments", "words"), [
+    (["nowhere.mp4"], "no film or folder"),
+    (["vanish:seed=x"], "whole number"),
+    (["vanish:seed=1", "--start", "900"], "none of them"),
+    (["vanish:seed=1", "--stride", "0"], "stride"),
+    (["vanish:seed=1", "--background", "nothing.png"], "no picture"),
+    (["camera:97"], "no camera"),
+    (["vanish:seed=1", "--live", "--stop", "3"], "no screen"),
+])
+def test_bad_input_is_answered_with_a_sentence_and_leaves_nothing(
+    network: str, arguments: list[str], words: str, tmp_path: Path, capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.delenv("DISPLAY", raising=False)
+    out = tmp_path / "r"
+    assert main(["watch", *arguments, "--network", network, "--out", str(out)]) == 2
+    message = capsys.readouterr().err
+    assert words in message and "Traceback" not in message
+    assert not out.exists() or not list(out.iterdir())
+
+
+def test_no_weights_is_a_sentence(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["watch", "vanish:seed=1", "--network", "no-such-network", "--out", str(tmp_path)]) == 2
+    assert "no network called 'no-such-network'" in capsys.readouterr().err
