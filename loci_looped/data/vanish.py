@@ -204,9 +204,14 @@ def training_scene(seed: int) -> Scene:
 
 def training_clip(seed: int, size: tuple[int, int] = (40, 60), *, samples: int = SAMPLES) -> Clip:
     """41 frames of the training scene: every third of 125, from a phase that the seed decides."""
-    phase = int(random_stream("phase", seed).integers(STRIDE))
-    frames = range(phase, phase + STRIDE * TRAINING_LENGTH, STRIDE)
+    frames = training_frames(seed)
     return render_scene(training_scene(seed), size, frames, seed=seed, source="vanish/training", samples=samples)
+
+
+def training_frames(seed: int) -> range:
+    """The frame numbers that the training clip of a seed keeps."""
+    phase = int(random_stream("phase", seed).integers(STRIDE))
+    return range(phase, phase + STRIDE * TRAINING_LENGTH, STRIDE)
 
 
 # --------------------------------------------------------------------------------------------------- test scenes

@@ -26,7 +26,10 @@ from loci_looped.errors import LociError
 _TYPES = {"cube": "Cube", "sphere": "Sphere", "cylinder": "Cylinder", "cone": "Cone"}
 
 
-def write_adept(root: str | Path, name: str, clip: Clip, fps: float = 25.0, motion: WorldMotion | None = None) -> Path:
+def write_adept(
+    root: str | Path, name: str, clip: Clip, fps: float = 25.0, motion: WorldMotion | None = None,
+    overwrite: bool = False,
+) -> Path:
     """`<root>/<name>/` with imgs, masks and yaml as ADEPT has them, plus whole/ and background.png, which it lacks.
 
     The folder appears under its name only when it is complete.
@@ -34,7 +37,7 @@ def write_adept(root: str | Path, name: str, clip: Clip, fps: float = 25.0, moti
     truth = _truth(clip)
     camera = camera_from(clip.camera, Camera())
     motion = motion or seen_motion(clip, camera, fps)
-    with _new_folder(Path(root) / name) as folder:
+    with _new_folder(Path(root) / name, overwrite) as folder:
         for part in ("imgs", "masks", "whole"):
             (folder / part).mkdir()
         opaque = np.full((*clip.size, 1), 255, dtype=np.uint8)
@@ -52,7 +55,9 @@ def write_adept(root: str | Path, name: str, clip: Clip, fps: float = 25.0, moti
                 "image_path": f"imgs/{name}_{time}.png",
                 "objects": [_adept_entry(truth, motion, step, index) for index in range(truth.count)],
             })
-        facts = {"case_name": name, "camera": _adept_camera(camera), "scene": scene}
+        # ADEPT does not say what happens; ours does, since not every violation can be seen in poses.
+        events = [{"kind": event.kind, "frame": event.frame, "object": event.object} for event in clip.events]
+        facts = {"case_name": name, "camera": _adept_camera(camera), "events": events, "scene": scene}
         _write_yaml(folder / f"{name}_ann.yaml", facts)
     return Path(root) / name
 
@@ -98,11 +103,8 @@ def write_clevrer(
     truth = _truth(clip)
     if not 0 <= number < clevrer.FIRST[""]:
         raise LociError(f"CLEVRER numbers its videos from 0 to {clevrer.FIRST[''] - 1}; {number} has no place.")
-    root, split = Path(root), clevrer.split_of(number)
+    root, film = Path(root), clevrer.film_path(root, number)
     motion = motion or seen_motion(clip, camera_from(clip.camera, clevrer.CAMERA), fps)
-    low = number - number % 1000
-    shelf = f"{low:05d}-{low + 1000:05d}"
-    film = root / "videos" / split / f"video_{shelf}" / f"video_{number:05d}.mp4"
     things = [_clevrer_thing(name, index) for index, name in enumerate(truth.names)]
     annotation = {
         "scene_index": number,
@@ -121,8 +123,7 @@ def write_clevrer(
             for step in range(len(clip))
         ],
     }
-    write_text(root / "annotations" / split / f"annotation_{shelf}" / f"annotation_{number:05d}.json",
-               json.dumps(annotation, allow_nan=False))
+    write_text(clevrer.annotation_path(root, number), json.dumps(annotation, allow_nan=False))
     write_text(root / "proposals" / f"proposal_{number:05d}.json", json.dumps(proposals, allow_nan=False))
     if not (root / "background.png").exists():
         with replacing(root / "background.png") as temporary:
@@ -201,9 +202,9 @@ def _write_yaml(path: Path, facts: dict[str, Any]) -> None:
 
 
 @contextmanager
-def _new_folder(final: Path) -> Iterator[Path]:
+def _new_folder(final: Path, overwrite: bool) -> Iterator[Path]:
     """A folder under a temporary name that gets its final one when all is written."""
-    if final.exists():
+    if final.exists() and not overwrite:
         raise LociError(f"{final} exists already; remove it or choose another place.")
     temporary = final.with_name(f".{final.name}.part")
     try:
@@ -211,6 +212,8 @@ def _new_folder(final: Path) -> Iterator[Path]:
         shutil.rmtree(temporary, ignore_errors=True)        # what an interrupted run left behind
         temporary.mkdir()
         yield temporary
+        if final.exists():
+            shutil.rmtree(final)
         temporary.rename(final)
     except OSError as error:
         reason = error.strerror or str(error)

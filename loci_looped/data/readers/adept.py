@@ -7,7 +7,7 @@ videos come in sorted order, masks are found by the time in their name and not b
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -106,10 +106,7 @@ def read(folder: str | Path, selection: Selection = ALL) -> Reading:
         depths=depths,
     )
     image, known, more = _background(folder, frames, visible)
-    events = (*hiding(truth), *presence(truth), *_falls(scene, chosen, things))
-    surprising = is_surprising(str(annotation.get("case_name", folder.name)))
-    if surprising:
-        events += tuple(Event("violation", event.frame, event.object) for event in events if event.kind == "removed")
+    events = _stored_events(annotation, chosen, folder) or _derived_events(annotation, chosen, things, truth)
     clip = Clip(frames, image, truth, events, source=f"adept/{folder.name}", camera=camera_facts(camera))
     return Reading(clip, known, (*notes, *more))
 
@@ -217,6 +214,27 @@ def _redrawn(
             ))
         visible[step], whole[step] = drawn_masks(camera, poses, size)
     return visible, whole
+
+
+def _stored_events(annotation: dict[str, Any], chosen: range, folder: Path) -> tuple[Event, ...]:
+    """The events our writer adds, in the numbering of the chosen frames: each at the first one not before it."""
+    entries = annotation.get("events") or ()
+    try:
+        stored = [Event(entry["kind"], int(entry["frame"]), entry["object"]) for entry in entries]
+    except (KeyError, TypeError, ValueError) as error:
+        raise LociError(f"The events in the annotation of {folder} cannot be understood ({error}).") from error
+    late = [replace(event, frame=max(0, -(-(event.frame - chosen.start) // chosen.step))) for event in stored]
+    return tuple(event for event in late if event.frame < len(chosen))
+
+
+def _derived_events(
+    annotation: dict[str, Any], chosen: range, things: list[Thing], truth: ObjectTruth
+) -> tuple[Event, ...]:
+    """What the release's own annotation shows: hiding, removals, falling screens, and whether it is a surprise."""
+    events = (*hiding(truth), *presence(truth), *_falls(annotation["scene"], chosen, things))
+    if not is_surprising(str(annotation.get("case_name", ""))):
+        return events
+    return (*events, *(replace(event, kind="violation") for event in events if event.kind == "removed"))
 
 
 def _falls(scene: list[Any], chosen: range, things: list[Thing]) -> list[Event]:

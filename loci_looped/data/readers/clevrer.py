@@ -71,6 +71,22 @@ def split_of(number: int) -> Split:
     return "train" if number < FIRST["val"] else "val" if number < FIRST["test"] else "test"
 
 
+def film_path(root: str | Path, number: int) -> Path:
+    """Where the released layout keeps a film: a thousand of them in a folder."""
+    return Path(root) / "videos" / split_of(number) / f"video_{_shelf(number)}" / f"video_{number:05d}.mp4"
+
+
+def annotation_path(root: str | Path, number: int) -> Path:
+    """Where the released layout keeps an annotation."""
+    folder = Path(root) / "annotations" / split_of(number) / f"annotation_{_shelf(number)}"
+    return folder / f"annotation_{number:05d}.json"
+
+
+def _shelf(number: int) -> str:
+    low = number - number % 1000
+    return f"{low:05d}-{low + 1000:05d}"
+
+
 def read(library: Library, number: int, selection: Selection = ALL) -> Reading:
     """One video. Without annotation (test split) the clip has no truth; without proposals masks come from geometry."""
     if number not in library.films:

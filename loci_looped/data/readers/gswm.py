@@ -9,7 +9,7 @@ Loci-Looped:  sequence_indices (N, 2), and row by row rgb_images (encoded), inst
 from __future__ import annotations
 
 import io
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Literal
@@ -137,8 +137,10 @@ def _seen_colour(frames: NDArray[np.uint8], visible: NDArray[np.bool_]) -> str:
     return colour_name(np.where(values[counts.argmax()] > 127, 255, 0).astype(np.uint8))
 
 
-def write_gswm(path: str | Path, sequences: Iterable[Balls]) -> int:
-    """Write sequences in G-SWM's layout, one at a time; how many they were."""
+def write_gswm(
+    path: str | Path, sequences: Iterable[Balls], on_written: Callable[[Clip], None] = lambda clip: None
+) -> int:
+    """Write sequences in G-SWM's layout, one at a time; how many they were. Each is told to `on_written`."""
     with _created(Path(path)) as (file, sink):
         number = -1
         for number, balls in enumerate(sequences):
@@ -157,6 +159,7 @@ def write_gswm(path: str | Path, sequences: Iterable[Balls]) -> int:
                                         chunks=(1, *value.shape), compression="gzip", compression_opts=1)
                 _append(file[key], value[None], path)
             sink.check()
+            on_written(clip)
         if number < 0:
             raise LociError(f"{path} was not written: there were no sequences.")
         return number + 1

@@ -1,0 +1,101 @@
+"""`loci generate KIND --count N --size HxW --seed S --out DIR`: clips from seeds, in our layout or in a release's."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import tyro
+
+from loci_looped.errors import LociError
+
+if TYPE_CHECKING:
+    from loci_looped.data.clip import Clip
+    from loci_looped.data.produce import Clips
+
+PREVIEWED = 6       # clips on the contact sheet
+
+# Written out, so that `--help` need not load the generators; a test compares it with loci_looped.data.worlds.
+Kind = Literal[
+    "vanish", "vanish-control", "vanish-control-1", "vanish-surprise",
+    "violations", "violations-vanish", "violations-appear", "violations-teleport", "violations-colour",
+    "violations-shape", "violations-stop", "violations-pass",
+    "collide", "balls", "balls-interaction", "balls-occlusion", "balls-twolayer", "balls-twolayerdense",
+]
+
+
+@dataclass(frozen=True)
+class Arguments:
+    """Make clips. The same kind, seed and size give the same bytes, so nothing needs to be downloaded or kept."""
+
+    kind: tyro.conf.Positional[Kind]
+    """vanish: ADEPT-like training scenes. vanish-control, vanish-surprise: the test scenario, matched by seed.
+    violations: pairs of a control and an impossible event, seven kinds in turn. collide: CLEVRER-like. balls: G-SWM."""
+    out: Path
+    """The folder to write to."""
+    count: Annotated[int, tyro.conf.arg(aliases=["-n"])] = 10
+    """How many scenes (violations: how many pairs)."""
+    size: str | None = None
+    """Height x width in pixels, such as 80x120. Without it: 40x60 (vanish), 80x120 (collide), 64x64 (balls)."""
+    seed: int = 0
+    """The first seed; the next scenes take the next ones."""
+    layout: Literal["native", "adept", "clevrer", "gswm", "loci"] = "native"
+    """native: a .clip file per clip. adept: imgs, masks, yaml. clevrer: mp4, json, masks. gswm, loci: one HDF5 file."""
+    split: Literal["train", "val", "test"] | None = None
+    """Only balls: regenerate this split of the published data set; --seed is then the number of the first sequence."""
+    preview: bool = False
+    """Also write preview.png, a contact sheet of the first clips."""
+    overwrite: bool = False
+    """Make clips again that are there already. Without it they are kept, so an interrupted run can be taken up."""
+
+
+def main(argv: list[str]) -> int:
+    arguments = tyro.cli(Arguments, args=argv, prog="loci generate")
+
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    from loci_looped.data.produce import Order, produce
+    from loci_looped.data.sheet import write_sheet
+
+    order = Order(
+        kind=arguments.kind,
+        seeds=range(arguments.seed, arguments.seed + arguments.count),
+        out=arguments.out,
+        size=parse_size(arguments.size) if arguments.size else None,
+        layout=arguments.layout,
+        split=arguments.split,
+        overwrite=arguments.overwrite,
+    )
+    shown: list[Clip] = []
+    tally = {True: 0, False: 0}
+    bar = Progress(TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn(),
+                   console=Console(stderr=True))
+    with bar:
+        task = bar.add_task(arguments.kind, total=arguments.count)
+
+        def report(count: int, fresh: bool, clips: Clips) -> None:
+            tally[fresh] += count
+            if arguments.preview and len(shown) < PREVIEWED:
+                shown.extend(clips()[: PREVIEWED - len(shown)])
+            bar.advance(task)
+
+        produce(order, report)
+    height, width = order.frame_size
+    kept = f" {tally[False]} more were there already." if tally[False] else ""
+    made = "1 clip" if tally[True] == 1 else f"{tally[True]} clips"
+    print(f"{made} of {height}x{width} written to {order.out} ({order.layout}).{kept}")
+    if shown:
+        write_sheet(order.out / "preview.png", shown)
+        print(f"Contact sheet: {order.out / 'preview.png'}")
+    return 0
+
+
+def parse_size(text: str) -> tuple[int, int]:
+    """'80x120' -> (80, 120)."""
+    match = re.fullmatch(r"(\d+)\s*[xX×]\s*(\d+)", text.strip())
+    if not match:
+        raise LociError(f"A size is height x width in pixels, such as 80x120, not {text!r}.")
+    return int(match[1]), int(match[2])

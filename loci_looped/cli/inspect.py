@@ -1,0 +1,90 @@
+"""`loci inspect PATH`: what is in a clip, a folder of clips, a release or a film; with a contact sheet as PNG."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import tyro
+
+from loci_looped.errors import LociError
+
+if TYPE_CHECKING:
+    from loci_looped.data.clip import Clip
+    from loci_looped.data.readers.reading import Reading
+
+
+@dataclass(frozen=True)
+class Arguments:
+    """Look into a path: our .clip files, ADEPT, CLEVRER, G-SWM's HDF5, a film or a folder of frames."""
+
+    path: tyro.conf.Positional[Path]
+    """A file or a folder."""
+    clips: int = 4
+    """How many clips to read and show; they are spread over all there are."""
+    out: Path | None = None
+    """The contact sheet; without it <name>-sheet.png in the current folder."""
+    check: bool = False
+    """Read every clip and tell which ones are damaged."""
+
+
+def main(argv: list[str]) -> int:
+    arguments = tyro.cli(Arguments, args=argv, prog="loci inspect")
+
+    from loci_looped.data.readers.shelf import open_shelf
+    from loci_looped.data.sheet import write_sheet
+
+    if arguments.clips < 1:
+        raise LociError(f"--clips is at least 1, not {arguments.clips}.")
+    shelf = open_shelf(arguments.path)
+    some = sorted({round(i * (len(shelf) - 1) / max(1, arguments.clips - 1)) for i in range(arguments.clips)})
+    print(f"{shelf.path}: {shelf.kind}, {len(shelf)} in all")
+    shown: list[Clip] = []
+    damaged = 0
+    for index in range(len(shelf)) if arguments.check else [i for i in some if i < len(shelf)]:
+        try:
+            reading = shelf.read(index)
+        except LociError as error:
+            damaged += 1
+            print(f"\n{shelf.names[index]}: {error}")
+            continue
+        if index in some:
+            shown.append(reading.clip)
+            print("\n" + describe(shelf.names[index], reading))
+    if shown:
+        sheet = arguments.out or Path(f"{arguments.path.resolve().stem}-sheet.png")
+        write_sheet(sheet, shown)
+        print(f"\nContact sheet: {sheet.with_suffix('.png')}")
+    if damaged:
+        raise LociError(f"{damaged} of the clips read in {shelf.path} are damaged; they are listed above.")
+    if arguments.check:
+        print(f"All {len(shelf)} can be read.")
+    return 0
+
+
+def describe(name: str, reading: Reading) -> str:
+    """A few lines about one clip."""
+    import numpy as np
+
+    clip = reading.clip
+    height, width = clip.size
+    seed = f", seed {clip.seed}" if clip.seed is not None else ""
+    lines = [f"{name}: {len(clip)} frames of {height}x{width}{seed}"]
+    if clip.truth is None:
+        lines.append("  no truth about objects")
+    else:
+        inside = np.asarray(clip.truth.object_masks.any(axis=(2, 3)))
+        hidden = inside & ~np.asarray(clip.truth.visible_masks.any(axis=(2, 3)))
+        for index, (label, kind) in enumerate(zip(clip.truth.names, clip.truth.kinds, strict=True)):
+            lines.append(f"  {index} {label} ({kind}): in the image for {inside[:, index].sum()} frames, "
+                         f"wholly hidden for {hidden[:, index].sum()}")
+    if clip.events:
+        told = (f"{event.kind} {event.frame}" + ("" if event.object is None else f" (object {event.object})")
+                for event in sorted(clip.events, key=lambda event: event.frame))
+        lines.append("  events: " + ", ".join(told))
+    unseen = int((~reading.background_known).sum())
+    if unseen:
+        lines.append(f"  background unsure at {unseen} pixels")
+    lines += [f"  note: {note}" for note in reading.notes]
+    return "\n".join(lines)
