@@ -53,10 +53,7 @@ def test_arrows_are_found() -> None:
 def test_arrows_point_one_way() -> None:
     wrong = []
     for path, ours, theirs in arrows():
-        if ours in GROUND:
-            fine = theirs in MAY_IMPORT[ours]
-        else:
-            fine = theirs not in ABOVE or ours in ABOVE
+        fine = theirs in MAY_IMPORT[ours] if ours in GROUND else theirs not in ABOVE or ours in ABOVE
         if not fine:
             wrong.append(f"{path.relative_to(PACKAGE)} imports {theirs}")
     assert not wrong, "\n".join(wrong)
