@@ -45,11 +45,6 @@ class Conditions:
     """Below 1 a binding must be renewed by visibility; training raises it slowly."""
     clean: bool = True
     """Until the sequence has settled, slots that are predicted to be occluded are freed."""
-    background_gain: float = 1.0
-    """β: 0 paints on black, so that slots must draw the objects before the background may help."""
-
-
-AS_TRAINED = Conditions()
 
 
 class LociLooped(nn.Module):
@@ -99,13 +94,15 @@ class LociLooped(nn.Module):
 
     def step(
         self, frame: Tensor | None, state: LociState, *, warmup: bool = False, conditions: Conditions = AS_TRAINED,
-        blackout: Tensor | None = None, hold: Tensor | None = None, generator: torch.Generator | None = None,
+        blackout: Tensor | None = None, hold: Tensor | None = None, canvas: Tensor | None = None,
+        generator: torch.Generator | None = None,
     ) -> tuple[LociState, StepOutput]:
         """One time step on a frame (B, 3, H, W) in [0, 1], or on none: then the network imagines.
 
         `warmup`: look again at the first frame; nothing moves, the next frame is expected to be the same.
         `blackout` (B,) bool: these streams get a black frame and no error map; the gate must close by itself.
         `hold` (B, K) bool: these slots' gates are held shut for this step if they hold an object.
+        `canvas` (B, 3, H, W): what is painted behind the objects; the background itself unless training says otherwise.
         `generator`: where noise comes from; without one there is none.
         """
         if frame is None or conditions.gate == "closed":
@@ -116,7 +113,7 @@ class LociLooped(nn.Module):
             frame = torch.where(blackout.view(-1, 1, 1, 1), torch.zeros_like(frame), frame)
         error, surprise = self._error(frame, state, blackout)
         noise = generator if self.training or self.config.official else None
-        canvas = state.background * conditions.background_gain
+        canvas = state.background if canvas is None else canvas
 
         recruited = self.recruiting(
             error, state, placement=conditions.placement, binding_strength=conditions.binding_strength,
@@ -175,7 +172,7 @@ class LociLooped(nn.Module):
         )
         if not self.config.official:
             predicted = without_unassigned(predicted, assigned)
-        ahead = self.decoder(predicted, state.background * conditions.background_gain, active, noise)
+        ahead = self.decoder(predicted, state.background, active, noise)
         occlusion = self._occlusion(present, registry.bound, seen)
         return self._finish(
             state, StepOutput(

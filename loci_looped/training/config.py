@@ -127,8 +127,9 @@ _SMALL_OPTIMISER = OptimiserConfig(
 )
 _SMALL_LOSS = LossConfig(gestalt_change=0.0, balanced=True, centring=0.1, mean_over_window=True)
 _SMALL_CURRICULUM = Curriculum(
-    updates=20_000, foreground_until=4_000, placement="error_sampled", background_from=4_000, background_over=3_000,
-    gate_from=9_000, gate_window=4, binding="hard", window_to=1, hold=0.08,
+    updates=14_000, foreground_until=2_500, still_until=2_500, placement="error_sampled", canvas="colours",
+    background_from=2_500, background_over=1_500, gate_from=6_000, gate_window=4, binding="hard", window_to=1,
+    hold=0.08, hold_to=12,
 )
 _SMALL = TrainConfig(
     name="adept-small", model=NETWORKS["adept-small"], data=DataConfig(batch=8), optimiser=_SMALL_OPTIMISER,
@@ -139,14 +140,14 @@ RECIPES: dict[str, TrainConfig] = {
     "adept": TrainConfig(
         name="adept", model=NETWORKS["adept"],
         optimiser=OptimiserConfig(steps=((400_000, 3.333e-5),)),
-        curriculum=Curriculum(scale_background=False),
+        curriculum=Curriculum(),
         level_two_from=800_000,
     ),
     "clevrer": TrainConfig(
         name="clevrer", model=NETWORKS["clevrer"], data=DataConfig(world="collide", batch=32, clips=10_000),
         optimiser=OptimiserConfig(steps=((200_000, 3.3333e-5),)),
         curriculum=Curriculum(
-            updates=800_000, scale_background=False, settle_stochastically=True, gate_from=100_000, window_to=4,
+            updates=800_000, settle_stochastically=True, gate_from=100_000, window_to=4,
             blackout_from=0.2, blackout_to=0.2,
         ),
     ),
@@ -157,7 +158,7 @@ RECIPES: dict[str, TrainConfig] = {
         ),
         loss=LossConfig(gestalt_change=0.25),
         curriculum=Curriculum(
-            updates=1_200_000, foreground_until=3_000_000, background_from=15_000, scale_background=False, gate_from=40_000,
+            updates=1_200_000, foreground_until=3_000_000, background_from=15_000, gate_from=40_000,
             window_to=3, window_every=100_000, blackout_from=0.1, blackout_to=0.45,
         ),
         warm_up=5,

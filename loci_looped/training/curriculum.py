@@ -22,6 +22,8 @@ class Curriculum:
     updates: int = 1_150_000
     """Training ends here."""
     foreground_until: int = 30_000
+    still_until: int = 0
+    """Beyond the paper: so long every step is a warm-up on its frame; nothing is predicted, slots learn to draw."""
     placement: Placement = "stochastic"
     """How free slots are placed in the foreground phase."""
     settle_stochastically: bool = False
@@ -29,8 +31,9 @@ class Curriculum:
     background_from: int = 30_000
     background_over: int = 30_000
     """Updates over which the background fades in."""
-    scale_background: bool = True
-    """Fade the composed background together with the target's; the released code fades only the target's."""
+    canvas: Literal["black", "colours", "released"] = "released"
+    """What stands for the background while it fades in. "black": black in the picture and in its target. "colours": a random
+    colour per scene and step, in both, so that only opaque objects fit. "released": black in the target alone."""
     gate_from: int = 60_000
     """The percept gate learns from here on; beyond `updates` the network stays Loci-Unlooped."""
     binding: Literal["slow", "hard"] = "slow"
@@ -79,11 +82,12 @@ class Curriculum:
             clean=not foreground,
             binding_strength=strength,
             fade=fade,
-            background_gain=fade if self.scale_background else 1.0,
+            canvas=self.canvas,
             gate_learns=imagination,
             window=self.gate_window if imagination and self.gate_window else scheduled,
             blackout=max(0.0, blackout) if imagination else 0.0,
             hold=self.hold if imagination else 0.0,
+            still=update < self.still_until,
         )
 
     def describe(self) -> list[str]:
@@ -109,12 +113,13 @@ class Stage:
     settle_placement: Placement
     clean: bool
     binding_strength: float
-    fade: float                 # β of the targets
-    background_gain: float      # β of the composed background
+    fade: float                 # β: how much of the background is there yet
+    canvas: Literal["black", "colours", "released"]
     gate_learns: bool
     window: int
     blackout: float
     hold: float
+    still: bool = False
 
     def conditions(self, *, settling: bool) -> Conditions:
         return Conditions(
@@ -122,5 +127,4 @@ class Stage:
             placement=self.settle_placement if settling else self.placement,
             binding_strength=self.binding_strength,
             clean=self.clean,
-            background_gain=self.background_gain,
         )

@@ -25,15 +25,27 @@ class Window:
 
 @dataclass(frozen=True)
 class Target:
-    """What a step should paint: the frame, its background faded by β, and where the foreground is."""
+    """What a step should paint: the frame, as much of its background as has faded in, and where the foreground is."""
 
     frame: Tensor       # (B, 3, H, W)
     front: Tensor       # (B, 1, H, W)
 
     @staticmethod
-    def of(frame: Tensor, background: Tensor, fade: float) -> Target:
+    def of(frame: Tensor, background: Tensor, stage: Stage, colour: Tensor) -> Target:
         front = losses_of.foreground(frame, background)
-        return Target(frame if fade >= 1 else frame * (front + (1 - front) * fade), front)
+        return Target(frame if stage.fade >= 1 else front * frame + (1 - front) * fade_in(frame, stage, colour), front)
+
+
+def fade_in(picture: Tensor, stage: Stage, colour: Tensor) -> Tensor:
+    """β of the picture, the rest plain colour."""
+    return picture if stage.fade >= 1 else stage.fade * picture + (1 - stage.fade) * colour
+
+
+def draw_colour(stage: Stage, like: Tensor, generator: torch.Generator) -> Tensor:
+    """(B, 3, 1, 1) what the background is before it fades in: black, or any colour."""
+    if stage.canvas != "colours" or stage.fade >= 1:
+        return like.new_zeros(like.shape[0], 3, 1, 1)
+    return torch.rand((like.shape[0], 3, 1, 1), generator=generator, device=like.device)
 
 
 def unroll(
@@ -45,17 +57,20 @@ def unroll(
     losses: list[Tensor] = []
     records: list[dict[str, Tensor]] = []
     for t in range(-config.warm_up, frames.shape[1] - 1):
-        warm = t < 0
-        frame, coming = frames[:, max(t, 0)], frames[:, t + 1] if not warm else frames[:, 0]
+        warm = t < 0 or stage.still
+        frame = frames[:, max(t, 0)]
+        coming = frame if warm else frames[:, t + 1]
         held, hold = _held(held, stage, t, config, generator)
         dark = _blackout(frames, stage, t, generator)
+        colour = draw_colour(stage, background, generator)
+        canvas = background if stage.canvas == "released" else fade_in(background, stage, colour)
         state, output = model.step(
-            frame, state, warmup=warm, conditions=stage.conditions(settling=t <= 0), blackout=dark, hold=hold,
+            frame, state, warmup=warm, conditions=stage.conditions(settling=t <= 0), blackout=dark, hold=hold, canvas=canvas,
             generator=generator if config.noise else None,
         )
         seen = frame if dark is None else torch.where(dark.view(-1, 1, 1, 1), torch.zeros_like(frame), frame)
         parts = step_losses(
-            output, Target.of(seen, background, stage.fade), Target.of(coming, background, stage.fade), config.loss,
+            output, Target.of(seen, background, stage, colour), Target.of(coming, background, stage, colour), config.loss,
             warm=warm, official=model.config.official,
         )
         losses.append(weighted(parts, config.loss))
