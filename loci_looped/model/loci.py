@@ -47,6 +47,9 @@ class Conditions:
     """Until the sequence has settled, slots that are predicted to be occluded are freed."""
 
 
+AS_TRAINED = Conditions()
+
+
 class LociLooped(nn.Module):
     """The network of the paper's figure 2. It holds weights only; all that changes in time is in `LociState`."""
 
