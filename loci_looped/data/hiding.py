@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from loci_looped.data.bodies import Body, corners
 from loci_looped.data.scene import Scene
-from loci_looped.data.stage import Stage
+from loci_looped.data.stage import Stage, lamp_corners
 
 
 def _behind_panel(points: NDArray[np.float64], panel: Body, eye: NDArray[np.float64]) -> NDArray[np.bool_]:
@@ -23,20 +23,16 @@ def _behind_panel(points: NDArray[np.float64], panel: Body, eye: NDArray[np.floa
     return np.asarray((along > 0) & (along < 1) & inside)
 
 
-def _feet(points: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The points without those on the floor, which the lower edge of a screen always covers."""
-    return np.asarray(points[points[:, 2] > 1e-6])
-
-
 def shadow_points(body: Body, stage: Stage) -> NDArray[np.float64]:
-    """(N, 3) where the corners of the body throw their shadows on the floor."""
-    tops = _feet(corners(body))
+    """(N, 3) where the corners of the body throw their shadows on the floor, penumbra included."""
+    tops = corners(body)
+    tops = tops[tops[:, 2] > 1e-6]
     found = [np.zeros((0, 3))]
     for light in stage.lights if stage.shadows else ():
         if light.casts_shadow:
-            away = tops - np.asarray(light.position)
-            found.append(tops - away * (tops[:, 2:] / away[:, 2:]) + (0, 0, 1e-3))
-    return np.concatenate(found)
+            away = tops[:, None] - lamp_corners(light)                      # (N, 8, 3)
+            found.append((tops[:, None] - away * (tops[:, None, 2:] / away[..., 2:])).reshape(-1, 3))
+    return np.maximum(np.concatenate(found), (-np.inf, -np.inf, 1e-3))      # a hair above the floor, as the feet are
 
 
 def is_hidden(body: Body, panel: Body, stage: Stage, with_shadow: bool = True) -> bool:

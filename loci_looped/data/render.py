@@ -15,11 +15,10 @@ from numpy.typing import NDArray
 
 from loci_looped.data.bodies import Body, corners
 from loci_looped.data.raycast import Array, Solid, Triple, interval, normal, rotate, solids, to_unit_frame
-from loci_looped.data.stage import Light, LitStage, Stage, light_up, linear, normalised, skylight
+from loci_looped.data.stage import Light, LitStage, Stage, lamp_corners, light_up, linear, normalised, skylight
 from loci_looped.errors import LociError
 
 Window = tuple[slice, slice]
-LAMP_CORNERS = np.array([[i, j, k] for i in (-1.0, 1.0) for j in (-1.0, 1.0) for k in (-1.0, 1.0)])
 SAMPLES = 3                 # per pixel side; odd, so that one of them is the pixel's centre
 
 
@@ -149,7 +148,7 @@ def _shadow_window(stage: Stage, light: Light, tops: NDArray[np.float64], size: 
                    samples: int) -> Window:
     """Where on floor and wall the shadow of a body with these corners can fall."""
     tops = np.maximum(tops, (-np.inf, -np.inf, 0))
-    lamps = np.asarray(light.position) + 0.8 * light.radius * LAMP_CORNERS                      # (8, 3)
+    lamps = lamp_corners(light)                                                                 # (8, 3)
     if lamps[:, 2].min() < tops[:, 2].max() + 0.05:                                             # a lamp below the top
         return slice(0, size[0] * samples), slice(0, size[1] * samples)
     away = tops[:, None] - lamps[None]                                                          # (N, 8, 3)

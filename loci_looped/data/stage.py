@@ -86,6 +86,12 @@ def lamp_offsets(samples: int) -> NDArray[np.float32]:
     return np.stack([across, along, -0.5 * (across + along)]).astype(np.float32)
 
 
+def lamp_corners(light: Light) -> NDArray[np.float64]:
+    """(8, 3) a box around all spots of the lamp that any sample looks at."""
+    signs = np.array([[i, j, k] for i in (-0.8, 0.8) for j in (-0.8, 0.8) for k in (-0.8, 0.8)])
+    return np.asarray(light.position) + light.radius * signs
+
+
 @dataclass(frozen=True)
 class LitStage:
     """The empty stage at sample resolution. All maps are (SH, SW) or (3, SH, SW), S = samples per pixel side."""

@@ -56,10 +56,12 @@ def test_pairs(kind: ViolationKind) -> None:
 def test_two_hundred_pairs(kind: ViolationKind) -> None:
     for seed in range(30):
         control, violation = matched_scenes(kind, seed)
-        check_event_is_hidden(kind, control, violation, (320, 480) if seed % 5 == 0 else (80, 120))
-        check_equal_before(control, violation, (40, 60), samples=3 if seed % 5 == 0 else 1)
-        one, two = matched_pair(kind, seed, (32, 48), samples=1)
-        assert not np.array_equal(one.frames, two.frames)
+        check_event_is_hidden(kind, control, violation, (320, 480) if seed % 5 == 0 else (160, 240))
+        check_equal_before(control, violation, (32, 48), samples=1)
+        # Sooner or later the difference can be seen: when the mover should come out, or when the screen has fallen.
+        later = [[render_frame(scene, number, (32, 48), 1).image for number in (*range(96, 130, 6), 237)]
+                 for scene in (control, violation)]
+        assert not np.array_equal(*later)
 
 
 def last_seen(clip: Clip, mover: int) -> int:
