@@ -117,29 +117,31 @@ def picture(tale: Story, size: tuple[int, int], numbers: Sequence[int], seed: in
             samples: int = SAMPLES) -> Clip:
     """The clip of a story; the noise of a frame depends on the seed and the frame's number alone."""
     check_size(size)
-    tint = table_tint(size)
-    shots = [draw(STAGE, tale.bodies(number), size, samples) for number in numbers]
-    noise = [
-        np.random.Generator(np.random.PCG64(np.random.SeedSequence([505, seed or 0, number])))
-        .standard_normal((*size, 3), dtype=np.float32) * np.float32(NOISE) for number in numbers
-    ]
+    tint, steps, count = table_tint(size), len(numbers), len(tale.things)
+    frames = np.empty((steps, *size, 3), dtype=np.uint8)
+    visible, whole = np.empty((2, steps, count, *size), dtype=bool)
+    positions, depths = np.empty((steps, count, 2), dtype=np.float32), np.empty((steps, count), dtype=np.float32)
+    for index, number in enumerate(numbers):
+        shot = draw(STAGE, tale.bodies(number), size, samples)
+        stream = np.random.Generator(np.random.PCG64(np.random.SeedSequence([505, seed or 0, number])))
+        grain = stream.standard_normal((*size, 3), dtype=np.float32) * np.float32(NOISE)
+        frames[index] = quantised(shot.image * tint, grain)
+        visible[index], whole[index] = shot.visible_masks, shot.object_masks
+        positions[index], depths[index] = shot.positions, shot.depths
     truth = ObjectTruth(
         names=tuple(thing.name for thing in tale.things),
         kinds=tuple("mover" for _ in tale.things),
-        positions=np.stack([shot.positions for shot in shots]),
-        visible_masks=np.stack([shot.visible_masks for shot in shots]),
-        object_masks=np.stack([shot.object_masks for shot in shots]),
-        depths=np.stack([shot.depths for shot in shots]),
+        positions=positions, visible_masks=visible, object_masks=whole, depths=depths,
     )
     touches = [
-        Event("collision", index, thing)
+        Event("collision", shown, thing)
         for frame, *both in tale.collisions
-        if (index := next((i for i, number in enumerate(numbers) if number >= frame), None)) is not None
+        if (shown := next((i for i, number in enumerate(numbers) if number >= frame), None)) is not None
         for thing in both
     ]
     return Clip(
-        frames=np.stack([quantised(shot.image * tint, grain) for shot, grain in zip(shots, noise, strict=True)]),
-        background=background(size, samples),
+        frames=frames,
+        background=background(size, samples).copy(),    # the cached one stays as it is, whatever users do
         truth=truth,
         events=(*hiding(truth), *touches),
         seed=seed,

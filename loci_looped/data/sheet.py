@@ -41,11 +41,13 @@ def _block(clip: Clip, columns: int, width: int, masks: bool) -> NDArray[np.uint
     height_px, width_px = clip.size
     columns = min(columns, len(clip))
     cell_width = (width - MARGIN) // columns - MARGIN
+    if cell_width > width_px:                       # enlarge by a whole number, so that every pixel has the same size
+        cell_width -= cell_width % width_px
     cell_height = max(1, round(cell_width * height_px / width_px))
     rows = 2 if masks and clip.truth is not None else 1
     sheet = Image.new("RGB", (width, 2 * CAPTION + rows * (cell_height + MARGIN) + 2 * MARGIN), PAPER)
     pen = ImageDraw.Draw(sheet)
-    pen.text((MARGIN, 1), _title(clip), fill=INK)
+    pen.text((MARGIN, 1), _fitted(pen, _title(clip), width - 2 * MARGIN), fill=INK)
     for column, frame in enumerate(np.linspace(0, len(clip) - 1, columns).round().astype(int).tolist()):
         left, top = MARGIN + column * (cell_width + MARGIN), CAPTION + MARGIN
         pen.text((left + 1, top), str(frame), fill=FAINT)
@@ -76,10 +78,18 @@ def mask_picture(truth: ObjectTruth, frame: int) -> NDArray[np.uint8]:
 
 
 def _scaled(pixels: NDArray[np.uint8], width: int, height: int) -> Image.Image:
-    """Small frames are enlarged in whole pixels' look, large ones smoothed."""
-    grows = width >= pixels.shape[1]
-    how = Image.Resampling.NEAREST if grows else Image.Resampling.LANCZOS
+    """Enlarged frames show their pixels; reduced ones are smoothed."""
+    how = Image.Resampling.NEAREST if width >= pixels.shape[1] else Image.Resampling.LANCZOS
     return Image.fromarray(np.ascontiguousarray(pixels)).resize((width, height), how)
+
+
+def _fitted(pen: ImageDraw.ImageDraw, text: str, width: int) -> str:
+    """The text, cut at its end if it is too long for the sheet."""
+    if pen.textlength(text) <= width:
+        return text
+    while text and pen.textlength(text + " ...") > width:
+        text = text[:-1]
+    return text + " ..."
 
 
 def _title(clip: Clip) -> str:
