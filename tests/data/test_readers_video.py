@@ -1,5 +1,6 @@
 """Anybody's film: files, folders, alpha, odd sizes, ranges, damage, and the background behind what moves."""
 
+import struct
 import tracemalloc
 from pathlib import Path
 
@@ -70,6 +71,20 @@ def test_selection_takes_the_asked_frames(tmp_path: Path, film: np.ndarray) -> N
         taken = np.stack(list(video.frames(path, Selection(3, 20, 4))))
         assert (taken == film[3:20:4]).all()
         assert video.read(path, Selection(size=(16, 24))).clip.size == (16, 24)
+
+
+def test_a_film_that_lies_on_its_side_is_turned(tmp_path: Path) -> None:
+    """As phones store upright films: a quarter turn clockwise is noted in the track header."""
+    film = np.full((4, 32, 48, 3), 40, np.uint8)
+    film[:, :16, :16] = (220, 30, 30)                       # upper left
+    write_film(tmp_path / "f.mp4", film)
+    content = bytearray((tmp_path / "f.mp4").read_bytes())
+    matrix = content.index(b"tkhd") + 4 + 40
+    content[matrix : matrix + 36] = struct.pack(">9i", 0, 1 << 16, 0, -(1 << 16), 0, 0, 0, 0, 1 << 30)
+    (tmp_path / "f.mp4").write_bytes(content)
+    frames = video.read(tmp_path / "f.mp4").clip.frames
+    assert frames.shape == (4, 48, 32, 3) and video.info(tmp_path / "f.mp4").size == (48, 32)
+    assert frames[0, 5, -5, 0] > 150 > frames[0, 5, 5, 0]    # upper right
 
 
 def test_streaming_needs_no_more_memory_for_a_longer_film(tmp_path: Path) -> None:

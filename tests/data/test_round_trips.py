@@ -4,6 +4,7 @@ import dataclasses
 import json
 import resource
 import shutil
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -343,6 +344,17 @@ def test_gswm_bad_files_are_named(tmp_path: Path) -> None:
     with pytest.raises(LociError, match="different shape"):
         gswm.write_gswm(tmp_path / "mixed.h5", [balls.simulate("occlusion", 0, n) for n in (3, 4)])
     assert sorted(path.name for path in tmp_path.iterdir()) == ["one.h5", "other.h5", "text.h5"]
+
+
+# ---- optional libraries ------------------------------------------------------------------------------------------
+
+def test_missing_libraries_name_the_extra(adept_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "b.h5").write_bytes(b"")
+    monkeypatch.setitem(sys.modules, "h5py", None)
+    monkeypatch.setitem(sys.modules, "yaml", None)
+    for call in (lambda: gswm.read(tmp_path / "b.h5", 0), lambda: adept.read(adept_folder)):
+        with pytest.raises(LociError, match=r"pip install 'loci-looped\[data\]'"):
+            call()
 
 
 # ---- a disk that takes no more -----------------------------------------------------------------------------------

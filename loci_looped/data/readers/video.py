@@ -63,8 +63,11 @@ def info(path: str | Path) -> FilmInfo:
         stream = container.streams.video[0]
         rate = stream.average_rate or stream.guessed_rate
         alpha = stream.format is not None and any(part.is_alpha for part in stream.format.components)
-        size = stream.codec_context.height, stream.codec_context.width
-        return FilmInfo(size, stream.frames or None, float(rate) if rate else None, alpha)
+        count = stream.frames or None
+    start = list(frames(path, Selection(stop=1)))       # a film that lies on its side is turned only when decoded
+    if not start:
+        raise LociError(f"{path} holds no frame.")
+    return FilmInfo(start[0].shape[:2], count, float(rate) if rate else None, alpha)
 
 
 def frames(path: str | Path, selection: Selection = ALL) -> Iterator[NDArray[np.uint8]]:
