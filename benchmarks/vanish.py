@@ -57,7 +57,7 @@ def training_set(clips: int) -> None:
     with tempfile.TemporaryDirectory() as folder:
         wall, processor = timed(lambda: generated_dataset(make, range(clips), cache=Path(folder)))
         dataset = generated_dataset(make, range(clips), cache=Path(folder))
-        reading = timed(lambda: [dataset.batch_at(number) for number in range(20)])[0] / 20
+        reading = timed(lambda: [dataset.batch_at(number) for number in range(20)])[1] / 20
     print(f"{clips} training clips of 41 frames at 40x60: {1000 * processor / clips:.0f} s of processor time per 1000 "
           f"({1000 * wall / clips:.0f} s by the clock); a batch of 8 is read in {1000 * reading:.1f} ms; "
           f"peak memory {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024:.0f} MB")
