@@ -33,7 +33,7 @@ class Event:
 
 @dataclass(frozen=True)
 class ObjectTruth:
-    """What is known about the O objects of a clip. Pixel coordinates are (row, column), 0 at the first pixel's centre."""
+    """What is known about the O objects. Pixel coordinates are (row, column), 0 at the centre of the first pixel."""
 
     names: tuple[str, ...]                  # O words such as "red sphere"
     kinds: tuple[ObjectKind, ...]           # O
