@@ -7,6 +7,7 @@ over each other, the nearer ones last. Leave one out, and you see what the netwo
 
 from __future__ import annotations
 
+import dataclasses
 from dataclasses import dataclass
 
 import torch
@@ -15,7 +16,7 @@ from torch import Tensor
 from loci_looped.model.active import Active
 from loci_looped.model.loci import LociLooped
 from loci_looped.model.recruiting import without_unassigned
-from loci_looped.model.state import SlotCodes, StepOutput, TensorTree
+from loci_looped.model.state import LociState, SlotCodes, StepOutput, TensorTree
 
 SCREEN_SHARE = 0.05
 """A slot whose whole object has covered this share of the image, and more than any other, is taken for the screen."""
@@ -93,3 +94,18 @@ def slot_on(mask: Tensor, whole_masks: Tensor, bound: Tensor) -> int | None:
     overlap = torch.where(bound, both / either, torch.zeros_like(both))
     best = int(overlap.argmax())
     return best if float(overlap[best]) > 0.2 else None
+
+
+@torch.no_grad()
+def implant(model: LociLooped, state: LociState, predicted: SlotCodes) -> LociState:
+    """The state of a network that has been talked into another belief: it goes on from these codes."""
+    assigned = state.registry.assigned
+    active = Active.everything(assigned) if model.config.official else Active.of(assigned)
+    predicted = without_unassigned(predicted, assigned)
+    moved = predicted.position - state.predicted.position
+    return dataclasses.replace(
+        state, predicted=predicted, ahead=model.decoder(predicted, state.background, active, None),
+        # The whole past is moved along, so that the shift is not taken for speed.
+        percept_position=state.percept_position + moved,
+        previous=dataclasses.replace(state.previous, position=state.previous.position + moved),
+    )

@@ -1,0 +1,97 @@
+"""Decoding of an uploaded film, run as a process of its own: whatever the film does to the decoder, the lab lives on.
+
+    python -m loci_looped.app.decoding FILM FOLDER '{"size": [40, 60], "view": [160, 240], "frames": 400, "fps": 8.33}'
+
+Writes frames.npy, views.npy, background.npy and about.json into the folder. Errors are one sentence on standard error.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from PIL import Image
+
+from loci_looped.data.readers import video
+from loci_looped.data.readers.background import estimate, spread
+from loci_looped.data.readers.images import resize
+from loci_looped.errors import LociError
+
+MEMORY = 3 << 30
+FILE_BYTES = 256 << 20
+LARGEST_SIDE = 8192
+
+
+SIGNATURES: tuple[tuple[int, tuple[bytes, ...]], ...] = (
+    (4, (b"ftyp", b"moov", b"mdat", b"free", b"skip", b"wide", b"pnot")),               # MP4, QuickTime
+    (0, (b"\x1a\x45\xdf\xa3", b"GIF8", b"OggS", b"\x00\x00\x01\xba", b"\x00\x00\x01\xb3", b"\x47")),  # Matroska, ...
+    (0, (b"\x30\x26\xb2\x75\x8e\x66\xcf\x11",)),                                        # Windows Media
+    (8, (b"AVI ",)),
+)
+
+
+def is_film(opening: bytes) -> bool:
+    """Do the first bytes say so? FFmpeg also takes play-lists, which would make it open other files and addresses."""
+    return any(opening[place : place + len(word)] == word for place, words in SIGNATURES for word in words)
+
+
+def restrict(seconds: int) -> None:
+    """Take away what decoding does not need. Windows has no such limits; there the time limit alone holds."""
+    try:
+        import resource
+    except ImportError:
+        return
+    resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+    resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds))
+    resource.setrlimit(resource.RLIMIT_FSIZE, (FILE_BYTES, FILE_BYTES))
+
+
+def decode(film: Path, folder: Path, order: dict[str, Any]) -> None:
+    """Read the film at about the wanted rate, at most so many frames of it."""
+    with film.open("rb") as file:
+        if not is_film(file.read(16)):
+            raise LociError(f"{film} is not a film, whatever its name says.")
+    size, view, wanted = tuple(order["size"]), tuple(order["view"]), int(order["frames"])
+    about = video.info(film)
+    if max(about.size) > LARGEST_SIDE or min(about.size) < 8:
+        height, width = about.size
+        raise LociError(f"The film is {height} x {width} pixels; a side must be between 8 and {LARGEST_SIDE}.")
+    fps = about.fps if about.fps and 0.5 <= about.fps <= 1000 else 25.0
+    stride = max(1, round(fps / float(order["fps"])))
+    selection = video.Selection(stop=stride * wanted, stride=stride)
+    small, large = [], []
+    try:
+        for frame in video.frames(film, selection):
+            small.append(resize(frame, size))
+            large.append(np.asarray(Image.fromarray(frame).resize((view[1], view[0]), Image.Resampling.BILINEAR)))
+    except LociError:
+        if len(small) < 2:          # a damaged end is no reason to throw the beginning away
+            raise
+    if len(small) < 2:
+        raise LociError("The film has fewer than two frames that can be read.")
+    frames = np.stack(small)
+    np.save(folder / "frames.npy", frames, allow_pickle=False)
+    np.save(folder / "views.npy", np.stack(large), allow_pickle=False)
+    np.save(folder / "background.npy", estimate(spread(frames)).image, allow_pickle=False)
+    cut = about.frames is not None and about.frames > stride * wanted
+    told = {"fps": fps / stride, "cut": cut, "seconds": len(frames) * stride / fps, "size": list(about.size)}
+    (folder / "about.json").write_text(json.dumps(told), encoding="utf-8")
+
+
+def main(arguments: list[str]) -> int:
+    film, folder, order = Path(arguments[0]), Path(arguments[1]), json.loads(arguments[2])
+    restrict(int(order.get("seconds", 30)))
+    try:
+        decode(film, folder, order)
+    except (LociError, MemoryError, OSError) as error:
+        # The temporary name means nothing to the user.
+        print(str(error).replace(str(film), "The file") or "The film is too large.", file=sys.stderr)
+        return 2
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

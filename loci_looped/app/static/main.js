@@ -1,0 +1,423 @@
+// The lab: what is open, what has been seen so far, what is playing; everything else draws it.
+
+import { Connection, LabError, getJson, uploadFilm } from "./connection.js";
+import { Curves } from "./curves.js";
+import { Editor, make } from "./editor.js";
+import { Mind } from "./mind.js";
+import { clone, duration, fromFragment, toFragment } from "./scene.js";
+import { WorldView } from "./world.js";
+
+const $ = (id) => document.getElementById(id);
+const LONGEST_MEMORY = 1000;        // frames kept for going back in time
+
+class Lab {
+  constructor(facts) {
+    this.facts = facts;
+    this.connection = new Connection((words) => this.lost(words));
+    this.scene = clone(facts.opening);
+    this.clip = null;
+    this.selected = 0;
+    this.run = this.freshRun();
+    this.last = [];                 // the surprise of the run before
+    this.playing = false;
+    this.blinking = false;
+    this.taken = new Map();         // slots the user has taken away (true) or put back (false)
+    this.edit = null;               // changed codes: {frame, slots, belief}
+    this.world = new WorldView($("world"), facts, this);
+    this.mind = new Mind(facts, this);
+    this.curves = new Curves($("curves"), facts, this);
+    this.editor = new Editor(facts, this);
+    this.heard = { slots: "", at: 0 };
+  }
+
+  freshRun() { return { frames: [], length: 0, fps: 25 / 3, background: null, cursor: -1, ended: false }; }
+
+  // ---------------------------------------------------------------- what the views ask
+
+  moment() { return this.run.frames[this.run.cursor] || null; }
+  frames() { return this.run.frames; }
+  length() { return this.run.length; }
+  cursor() { return this.moment()?.frame ?? -1; }
+  background() { return this.run.background; }
+  reference() { return this.last; }
+  codes() { return this.edit ? this.edit.slots : this.moment().slots; }
+  highest() { return Math.max(.02, ...Curves.worst(this.run.frames), ...this.last); }
+  time() { return Math.max(0, this.cursor()) / this.run.fps; }
+  isShown(k, moment) { return this.taken.has(k) ? !this.taken.get(k) : k !== moment.screen; }
+
+  // ---------------------------------------------------------------- opening and playing
+
+  async start({ keepReference = true } = {}) {
+    this.pause();
+    if (keepReference && this.run.frames.length > 5) this.last = Curves.worst(this.run.frames);
+    if (!keepReference) this.last = [];
+    this.edit = null;
+    this.run = this.freshRun();
+    const opened = await this.ask(this.clip ? { type: "open", clip: this.clip.clip } : { type: "open", scene: this.scene });
+    if (!opened) return false;
+    Object.assign(this.run, { length: opened.length, fps: opened.fps, background: opened.background });
+    await this.showView(opened.view);
+    this.show();
+    return true;
+  }
+
+  async ask(request) {
+    try {
+      const answer = await this.connection.ask(request);
+      if (request.type !== "preview") this.notice("");
+      return answer;
+    } catch (error) {
+      if (!(error instanceof LabError)) throw error;
+      this.pause();
+      this.notice(error.message);
+      return null;
+    }
+  }
+
+  async step(blackout = false) {
+    if (this.busy) return false;
+    this.busy = true;
+    try {
+      if (!this.run.background && !(await this.start())) return false;
+      const message = await this.ask({ type: "next", blackout });
+      if (!message) return false;
+      if (message.type === "end") { this.run.ended = true; return false; }
+      message.dark = blackout;
+      message.belief = {
+        masks: message.masks, colours: message.colours, nearness: message.slots.map((slot) => slot.nearness),
+        index: message.slots.flatMap((slot, k) => (slot.bound ? [k] : [])),
+      };
+      this.run.frames.push(message);
+      if (this.run.frames.length > LONGEST_MEMORY) this.run.frames.shift();
+      this.run.cursor = this.run.frames.length - 1;
+      this.edit = null;
+      await this.showView(message.view);
+      this.show();
+      return true;
+    } finally {
+      this.busy = false;
+    }
+  }
+
+  async play() {
+    if (this.playing) return;
+    if (this.run.ended || (this.run.length && this.run.frames.length >= this.run.length)) await this.start();
+    this.run.cursor = this.run.frames.length - 1;
+    this.playing = true;
+    this.showTransport();
+    while (this.playing) {
+      const begin = performance.now();
+      if (!(await this.step(this.blinking))) break;
+      const wait = 1000 / this.run.fps / Number($("speed").value) - (performance.now() - begin);
+      await new Promise((resolve) => { setTimeout(resolve, Math.max(0, wait)); });
+    }
+    this.pause();
+  }
+
+  pause() {
+    this.playing = false;
+    this.showTransport();
+  }
+
+  blink(on) {
+    if (this.blinking === on) return;
+    this.blinking = on;
+    $("blink").setAttribute("aria-pressed", String(on));
+    if (on && !this.playing) this.step(true);
+  }
+
+  seek(index) {
+    if (!this.run.frames.length) return;
+    this.run.cursor = Math.min(this.run.frames.length - 1, Math.max(0, index - this.run.frames[0].frame));
+    this.edit = null;
+    const moment = this.moment();
+    if (moment.view) this.showView(moment.view);
+    this.show();
+  }
+
+  lost(words) {
+    this.pause();
+    this.run.ended = true;          // a new connection knows nothing of this film: play starts anew
+    this.notice(words, ["Try again", () => this.start()]);
+  }
+
+  // ---------------------------------------------------------------- changing the world
+
+  select(thing) {
+    this.selected = thing;
+    this.editor.show();
+    this.world.draw();
+  }
+
+  /** The scene has been edited; `final` when the hand is off it, `redraw` when the forms must follow. */
+  edited(final, redraw = true) {
+    if (final && redraw) this.editor.show();
+    this.rough = !final;
+    this.changed = true;
+    if (!this.sending) this.send();
+  }
+
+  /** Tell the lab about the newest state of the scene, never more than one request at a time. */
+  async send() {
+    this.sending = true;
+    while (this.changed) {
+      this.changed = false;
+      const scene = clone(this.scene), running = this.run.frames.length > 0 && !this.run.ended;
+      if (running) {
+        const answer = await this.ask({ type: "change", scene });
+        if (answer) this.run.length = answer.length;
+      } else if (!this.run.ended && this.run.background) {
+        this.run.background = null;             // nothing has been seen yet: the next frame opens the scene anew
+      }
+      if (!this.playing) {
+        const frame = Math.round(this.time() * scene.fps);
+        const preview = await this.ask({ type: "preview", scene, frame, rough: this.rough });
+        if (preview && !this.playing) await this.showView(preview.view);
+      }
+    }
+    this.sending = false;
+  }
+
+  async openScene(scene) {
+    this.scene = scene;
+    this.clip = null;
+    this.selected = 0;
+    this.taken.clear();
+    await this.start({ keepReference: false });
+    this.editor.show();
+  }
+
+  async openFilm(file) {
+    const state = $("upload-state");
+    this.pause();
+    if (file.size > this.facts.limits.upload) {
+      state.textContent = "";
+      this.notice(`${file.name} has ${(file.size / 2 ** 20).toFixed(0)} MB; the lab takes up to ${this.facts.limits.upload / 2 ** 20} MB. Cut it shorter or make it smaller; loci watch takes films of any size.`);
+      return;
+    }
+    state.textContent = "Sending…";
+    try {
+      const clip = await uploadFilm(file, (share) => { state.textContent = share < 1 ? `Sending… ${(100 * share).toFixed(0)} %` : "Reading the film…"; });
+      this.clip = clip;
+      this.scene = null;
+      this.taken.clear();
+      state.textContent = `${clip.name}: ${clip.frames} frames. ${clip.notes.join(" ")}`;
+      this.editor.show();
+      await this.start({ keepReference: false });
+      this.play();
+    } catch (error) {
+      state.textContent = "";
+      this.notice(error.message);
+    }
+  }
+
+  // ---------------------------------------------------------------- changing the mind
+
+  toggleSlot(k) {
+    const moment = this.moment();
+    if (!moment || !moment.slots[k]?.bound) return;
+    this.taken.set(k, this.isShown(k, moment));
+    this.show();
+  }
+
+  startEdit() {
+    this.pause();
+    const moment = this.moment();
+    if (!this.edit) this.edit = { frame: moment.frame, belief: moment.belief, slots: moment.slots.map((slot) => ({ ...slot, gestalt: [...slot.gestalt], position: [...slot.position] })) };
+  }
+
+  flip(k, bit) {
+    this.startEdit();
+    const { gestalt } = this.edit.slots[k];
+    gestalt[bit] = gestalt[bit] > .5 ? 0 : 1;
+    this.imagine();
+  }
+
+  moveSlot(k, position) {
+    this.startEdit();
+    this.edit.slots[k].position = position;
+    this.imagine();
+  }
+
+  async imagine() {
+    this.show();
+    if (this.imagining) { this.imaginingAgain = true; return; }
+    this.imagining = true;
+    do {
+      this.imaginingAgain = false;
+      const { edit } = this;
+      const answer = await this.ask({ type: "decode", slots: edit.slots.map(codeOf) });
+      if (answer && this.edit === edit) {
+        edit.belief = { ...edit.belief, masks: answer.masks, colours: answer.colours, nearness: answer.nearness };
+        this.show();
+      }
+    } while (this.imaginingAgain && this.edit);
+    this.imagining = false;
+  }
+
+  async adopt() {
+    if (!this.edit) return;
+    const answer = await this.ask({ type: "adopt", frame: this.edit.frame, slots: this.edit.slots.map(codeOf) });
+    if (!answer) return;
+    const moment = this.moment();
+    moment.belief = this.edit.belief;
+    this.edit.slots.forEach((slot, k) => Object.assign(moment.slots[k], { gestalt: slot.gestalt, position: slot.position }));
+    this.edit = null;
+    this.say("The network now believes this. Press Play to see what becomes of it.");
+    this.show();
+  }
+
+  // ---------------------------------------------------------------- showing
+
+  async showView(bytes) {
+    const bitmap = await createImageBitmap(new Blob([bytes], { type: "image/jpeg" }));
+    this.world.show(bitmap);
+  }
+
+  show() {
+    const moment = this.moment();
+    this.mind.draw(moment, this.edit ? this.edit.belief : moment?.belief, this.edit ? this.edit.slots : moment?.slots);
+    this.curves.draw();
+    this.showTransport();
+    const latest = this.run.cursor === this.run.frames.length - 1;
+    $("edited").hidden = !this.edit;
+    $("adopt").disabled = !latest || this.run.ended;
+    $("adopt").title = latest ? "" : "Only the belief about the latest frame can be changed for good";
+    this.showPeaks();
+    this.announce(moment);
+  }
+
+  showTransport() {
+    const scrub = $("scrub"), { frames, cursor, length } = this.run;
+    $("play").textContent = this.playing ? "Pause" : this.run.ended || (length && frames.length >= length) ? "Play again" : "Play";
+    $("play").setAttribute("aria-pressed", String(this.playing));
+    scrub.disabled = frames.length < 2;
+    scrub.max = Math.max(0, frames.length - 1);
+    scrub.value = Math.max(0, cursor);
+    const now = this.cursor();
+    scrub.setAttribute("aria-valuetext", now < 0 ? "nothing seen yet" : `frame ${now}`);
+    $("clock").textContent = now < 0 ? `${(length / this.run.fps || 0).toFixed(1)} s` : `${(now / this.run.fps).toFixed(1)} s · frame ${now}`;
+    $("world-state").textContent = this.clip ? this.clip.name : this.playing ? "runs on while you change it" : "drag things about";
+  }
+
+  showPeaks() {
+    const worst = Curves.worst(this.run.frames), peak = Math.max(0, ...worst), before = Math.max(0, ...this.last);
+    const words = [];
+    if (worst.length) words.push(`peak ${peak.toFixed(3)}${peak > 0 ? ` at frame ${this.run.frames[worst.indexOf(peak)].frame}` : ""}`);
+    if (this.last.length) words.push(`the run before (grey): ${before.toFixed(3)}`);
+    $("peaks").textContent = words.join(" · ");
+    $("peaks").dataset.peak = peak;
+    $("peaks").dataset.before = before;
+  }
+
+  /** For those who listen: what has changed about the slots, at most once a second. */
+  announce(moment) {
+    if (!moment) return;
+    const words = moment.slots.map((slot, k) => `slot ${this.facts.slot_names[k]} ${this.mind.word(slot, k, moment)}`).filter((text) => !text.endsWith("empty")).join(", ");
+    if (words === this.heard.slots || performance.now() - this.heard.at < 1000) return;
+    this.heard = { slots: words, at: performance.now() };
+    this.say(words);
+  }
+
+  say(words) { $("live").textContent = words; }
+
+  notice(words, action = null, calm = false) {
+    const box = $("notice");
+    box.hidden = !words;
+    box.classList.toggle("calm", calm);
+    box.replaceChildren(words);
+    if (action) box.append(make("button", { type: "button", onclick: action[1] }, action[0]));
+  }
+
+  async share() {
+    if (!this.scene) { this.notice("A film cannot be put into a link; share a scene instead."); return; }
+    history.replaceState(null, "", `#${toFragment(this.scene, this.facts.opening)}`);
+    try {
+      await navigator.clipboard.writeText(location.href);
+      this.notice("The link to this scene has been copied. Whoever runs a lab can open it.", null, true);
+    } catch {
+      this.notice("The address of this page is now a link to this scene.", null, true);
+    }
+  }
+}
+
+const codeOf = ({ bound, gestalt, position, size, priority }) => ({ bound, gestalt, position, size, priority });
+
+function connectControls(lab) {
+  $("play").addEventListener("click", () => (lab.playing ? lab.pause() : lab.play()));
+  $("restart").addEventListener("click", () => lab.start());
+  $("step").addEventListener("click", () => { lab.pause(); lab.step(); });
+  $("scrub").addEventListener("input", () => { lab.pause(); lab.seek(Number($("scrub").value) + (lab.run.frames[0]?.frame ?? 0)); });
+  $("undo").addEventListener("click", () => { lab.edit = null; lab.show(); });
+  $("adopt").addEventListener("click", () => lab.adopt());
+  $("share").addEventListener("click", () => lab.share());
+  $("help").addEventListener("click", () => $("keys").showModal());
+  const blink = $("blink");
+  blink.addEventListener("pointerdown", () => lab.blink(true));
+  for (const kind of ["pointerup", "pointerleave", "pointercancel"]) blink.addEventListener(kind, () => lab.blink(false));
+  blink.addEventListener("keydown", (event) => { if (event.key === "Enter" || event.key === " ") { event.preventDefault(); event.stopPropagation(); lab.blink(true); } });
+  blink.addEventListener("keyup", () => lab.blink(false));
+  window.addEventListener("blur", () => lab.blink(false));
+
+  const example = $("example"), open = async (seed) => {
+    try { await lab.openScene(await getJson(`/api/scene?name=${encodeURIComponent(example.value)}&seed=${seed}`)); } catch (error) { lab.notice(error.message); }
+  };
+  example.append(...lab.facts.examples.map((name) => make("option", { value: name }, name)));
+  example.addEventListener("change", () => open(0));
+  $("another").addEventListener("click", () => {
+    if (example.value === "one ball") example.value = "crossing";
+    open(Math.floor(Math.random() * 1e6));
+  });
+  $("film").addEventListener("change", () => { const [file] = $("film").files; $("film").value = ""; if (file) lab.openFilm(file); });
+  const hasFiles = (event) => [...(event.dataTransfer?.types || [])].includes("Files");
+  document.addEventListener("dragover", (event) => { if (hasFiles(event)) { event.preventDefault(); $("drop").hidden = false; } });
+  document.addEventListener("dragleave", (event) => { if (!event.relatedTarget) $("drop").hidden = true; });
+  document.addEventListener("drop", (event) => {
+    if (!hasFiles(event)) return;
+    event.preventDefault();
+    $("drop").hidden = true;
+    if (event.dataTransfer.files[0]) lab.openFilm(event.dataTransfer.files[0]);
+  });
+}
+
+function connectKeys(lab) {
+  const move = (steps) => { lab.pause(); lab.seek(lab.cursor() + steps); };
+  const keys = {
+    " ": () => (lab.playing ? lab.pause() : lab.play()), r: () => lab.start(), ".": () => { lab.pause(); lab.step(); },
+    ArrowLeft: (event) => move(event.shiftKey ? -10 : -1), ArrowRight: (event) => move(event.shiftKey ? 10 : 1),
+    Home: () => move(-1e6), End: () => move(1e6), b: () => lab.blink(true), v: () => lab.editor.now(), s: () => lab.share(),
+    "?": () => $("keys").showModal(), Escape: () => { lab.edit = null; lab.show(); },
+  };
+  const typing = (target) => target.matches?.("input, select, textarea") || $("keys").open;
+  document.addEventListener("keydown", (event) => {
+    if (typing(event.target) || event.ctrlKey || event.metaKey || event.altKey) return;
+    if (event.key === " " && event.target.matches("button, a")) return;       // a button's own key
+    const key = event.key.length === 1 ? event.key.toLowerCase() : event.key;
+    if (/^[1-9]$/.test(key)) lab.toggleSlot(Number(key) - 1);
+    else if (keys[key] && !(event.repeat && key !== "ArrowLeft" && key !== "ArrowRight")) { event.preventDefault(); keys[key](event); }
+  });
+  document.addEventListener("keyup", (event) => { if (event.key.toLowerCase() === "b") lab.blink(false); });
+}
+
+async function main() {
+  let facts;
+  try { facts = await getJson("/api/facts"); } catch {
+    $("notice").hidden = false;
+    $("notice").textContent = "The lab does not answer. Is `loci lab` still running?";
+    return;
+  }
+  const lab = new Lab(facts);
+  window.lab = lab;                 // for the curious, and for the tests
+  connectControls(lab);
+  connectKeys(lab);
+  $("footer").textContent = `Network ${facts.network}: ${facts.slots} slots, ${facts.gestalt} gestalt bits, ${facts.size[0]} × ${facts.size[1]} pixels.`;
+  let shared = null;
+  try { shared = fromFragment(location.hash, facts.opening); } catch { lab.notice("The link holds no scene that can be read; here is the usual one."); }
+  if (shared) lab.scene = shared;
+  lab.editor.show();
+  lab.show();
+  if (!(await lab.start()) && shared) { const words = $("notice").textContent; await lab.openScene(clone(facts.opening)); lab.notice(`The scene of the link cannot be opened: ${words}`); }
+  window.addEventListener("hashchange", () => location.reload());
+}
+
+main();
