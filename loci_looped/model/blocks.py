@@ -84,8 +84,15 @@ class PatchUp(nn.Module):
         self.gain = nn.Parameter(torch.ones(1))
 
     def forward(self, x: Tensor) -> Tensor:
-        skip = F.interpolate(channel_skip(x, self.spread.out_channels), scale_factor=4, mode="nearest")
-        return skip + self.gain * self.spread(F.relu(self.conv(F.relu(x))))
+        (n, channels, rows, columns), outputs = x.shape, self.spread.out_channels
+        # Patches that do not overlap are one matrix product, several times faster than a transposed convolution.
+        cells = F.relu(self.conv(F.relu(x))).permute(0, 2, 3, 1).reshape(-1, channels)
+        patches = cells @ self.spread.weight.reshape(channels, -1)
+        if self.spread.bias is not None:
+            patches = patches + self.spread.bias.repeat_interleave(16)
+        skip = channel_skip(x, outputs).permute(0, 2, 3, 1)[..., None, None]
+        picture = skip + self.gain * patches.view(n, rows, columns, outputs, 4, 4)
+        return picture.permute(0, 3, 1, 4, 2, 5).reshape(n, outputs, 4 * rows, 4 * columns)
 
 
 def binarise(logits: Tensor, training: bool, generator: torch.Generator | None) -> Tensor:
