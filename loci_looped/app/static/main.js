@@ -64,12 +64,13 @@ class Lab {
   async ask(request) {
     try {
       const answer = await this.connection.ask(request);
-      if (request.type !== "preview") this.notice("");
+      if (this.complaint && request.type !== "preview") this.notice("");
       return answer;
     } catch (error) {
       if (!(error instanceof LabError)) throw error;
       this.pause();
       this.notice(error.message);
+      this.complaint = true;          // until something works again
       return null;
     }
   }
@@ -139,6 +140,7 @@ class Lab {
     this.pause();
     this.run.ended = true;          // a new connection knows nothing of this film: play starts anew
     this.notice(words, ["Try again", () => this.start()]);
+    this.complaint = true;
   }
 
   // ---------------------------------------------------------------- changing the world
@@ -323,10 +325,14 @@ class Lab {
 
   notice(words, action = null, calm = false) {
     const box = $("notice");
+    this.complaint = false;
+    clearTimeout(this.fading);
     box.hidden = !words;
     box.classList.toggle("calm", calm);
-    box.replaceChildren(words);
+    box.replaceChildren(make("span", {}, words));
     if (action) box.append(make("button", { type: "button", onclick: action[1] }, action[0]));
+    else box.append(make("button", { type: "button", class: "close", "aria-label": "Close this message", onclick: () => this.notice("") }, "×"));
+    if (calm) this.fading = setTimeout(() => this.notice(""), 6000);
   }
 
   async share() {

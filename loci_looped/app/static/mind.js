@@ -29,7 +29,7 @@ export class Mind {
   card(name, k) {
     const state = make("span"), toggle = make("button", { type: "button", onclick: () => this.lab.toggleSlot(k) });
     toggle.innerHTML = EYE;
-    const thumbs = [make("canvas", { role: "img" }), make("canvas", { role: "img" })];
+    const thumbs = ["The whole object, hidden parts red", "The whole object in its believed colours"].map((words) => make("canvas", { role: "img", "aria-label": words, title: words }));
     for (const canvas of thumbs) [canvas.height, canvas.width] = this.facts.size;
     const bits = make("div", { class: "bits", role: "group", "aria-label": `Gestalt code of slot ${name}` });
     const buttons = Array.from({ length: this.facts.gestalt }, (_, bit) => make("button", {
@@ -157,8 +157,6 @@ export class Mind {
       images[1].data.set([10 + whole * (colour[at] - 10), 11 + whole * (colour[at + 1] - 11), 14 + whole * (colour[at + 2] - 14), 255], 4 * i);
     }
     pens.forEach((pen, i) => pen.putImageData(images[i], 0, 0));
-    card.thumbs[0].setAttribute("aria-label", "the whole object, hidden parts red");
-    card.thumbs[1].setAttribute("aria-label", "the whole object in its believed colours");
   }
 
   describe(moment) {

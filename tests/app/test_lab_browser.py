@@ -1,0 +1,270 @@
+"""The lab in a real browser. Needs Debian's Chromium (`apt-get install chromium`) and the package playwright."""
+
+from __future__ import annotations
+
+import shutil
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+import torch
+
+from loci_looped.app.server import create_app
+from loci_looped.app.settings import Settings
+from loci_looped.cli.lab import listen
+from loci_looped.data.film import write_film
+from loci_looped.data.vanish import control_clip
+from loci_looped.model.loci import LociLooped
+from loci_looped.storage import load, shipped_networks
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Page
+
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+FLAGS = [
+    "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
+    "--disable-component-update", "--disable-sync",
+]
+TRAINED = "adept-small" in shipped_networks()
+
+pytest.importorskip("playwright", reason="the package playwright is not installed")
+pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no Chromium here; apt-get install chromium")
+needs_weights = pytest.mark.skipif(not TRAINED, reason="no trained weights are shipped yet: beliefs would mean nothing")
+
+
+@pytest.fixture(scope="module")
+def address() -> Iterator[str]:
+    """The lab on a free port, with the shipped network if there is one."""
+    import uvicorn
+
+    torch.manual_seed(0)
+    torch.set_num_threads(1)
+    network = load("adept-small") if TRAINED else LociLooped("adept-small").eval()
+    listener = listen("127.0.0.1", 0)
+    port = listener.getsockname()[1]
+    app = create_app(network, Settings(port=port), "test")
+    config = uvicorn.Config(app, log_level="warning", ws="websockets-sansio", timeout_graceful_shutdown=1)
+    server = uvicorn.Server(config)
+    thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]}, daemon=True)
+    thread.start()
+    yield f"http://127.0.0.1:{port}/"
+    server.should_exit = True
+    thread.join(10)
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def page(browser: Browser, address: str) -> Iterator[Page]:
+    """An open lab; whatever the browser complains about fails the test."""
+    context = browser.new_context(viewport={"width": 1360, "height": 900})
+    page = context.new_page()
+    complaints: list[str] = []
+    page.on("console", lambda said: complaints.append(said.text) if said.type in ("error", "warning") else None)
+    page.on("pageerror", lambda error: complaints.append(str(error)))
+    page.goto(address)
+    until(page, "window.lab?.run.background !== null && window.lab !== undefined")
+    yield page
+    context.close()
+    expected = "400 (Bad Request)"          # the browser itself reports refused uploads
+    assert [text for text in complaints if expected not in text] == []
+
+
+def until(page: Page, condition: str, seconds: float = 60.0) -> None:
+    """Wait for a condition in the page. (The page forbids eval, so Playwright's own waiting does not work in it.)"""
+    end = time.monotonic() + seconds
+    while not page.evaluate(condition):
+        assert time.monotonic() < end, f"waited {seconds} s in vain for {condition}"
+        page.wait_for_timeout(50)
+
+
+def play_until(page: Page, condition: str) -> None:
+    if page.inner_text("#play") != "Pause":
+        page.click("#play")
+    until(page, f"({condition}) || !window.lab.playing")
+    if page.inner_text("#play") == "Pause":
+        page.click("#play")
+    until(page, "!window.lab.busy")
+
+
+def pixels(page: Page, canvas: str) -> np.ndarray:
+    """The canvas at a quarter of its size, (pixels, RGBA)."""
+    text: str = page.evaluate("""(id) => {
+        const from = document.getElementById(id), to = document.createElement('canvas');
+        to.width = from.width / 4; to.height = from.height / 4;
+        const pen = to.getContext('2d', { willReadFrequently: true });
+        pen.drawImage(from, 0, 0, to.width, to.height);
+        return Array.from(pen.getImageData(0, 0, to.width, to.height).data, (b) => String.fromCharCode(b)).join('');
+    }""", canvas)
+    return np.frombuffer(text.encode("latin-1"), np.uint8).reshape(-1, 4)
+
+
+def share_changed(before: np.ndarray, after: np.ndarray) -> float:
+    return float((np.abs(before.astype(int) - after) > 8).any(axis=1).mean())
+
+
+HIDDEN = "(window.lab.moment()?.truth ?? []).some((it) => it.kind === 'mover' && it.whole > 20 && it.visible === 0)"
+
+
+def test_a_scene_is_built_and_played(page: Page) -> None:
+    page.click("text=+ mover")
+    page.select_option("#properties select", "cone")
+    page.click("#properties [aria-label=yellow]")
+    assert page.evaluate("window.lab.scene.movers[1].shape + window.lab.scene.movers[1].colour") == "coneyellow"
+    box = page.locator("#world").bounding_box()
+    assert box is not None
+    page.click("[data-thing=screen]")
+    before = page.evaluate("window.lab.scene.screen.y")
+    middle = (box["x"] + box["width"] / 2, box["y"] + box["height"] * 0.35)
+    page.mouse.move(*middle)
+    page.mouse.down()
+    page.mouse.move(middle[0] + 60, middle[1], steps=4)
+    page.mouse.up()
+    assert page.evaluate("window.lab.scene.screen.y") > before + 0.2
+    play_until(page, "window.lab.cursor() >= 5")
+    assert page.evaluate("window.lab.moment().truth.map((thing) => thing.name)") == [
+        "red sphere", "yellow cone", "blue screen"]
+    assert not page.locator("#notice").is_visible()
+
+
+def test_the_pictures_follow_the_scrubber_and_the_keys(page: Page) -> None:
+    play_until(page, "window.lab.cursor() >= 8")
+    last, picture = page.evaluate("window.lab.cursor()"), pixels(page, "sees")
+    page.keyboard.press("Home")
+    assert page.evaluate("window.lab.cursor()") == 0 and share_changed(picture, pixels(page, "sees")) > 0.01
+    page.keyboard.press("ArrowRight")
+    assert page.evaluate("window.lab.cursor()") == 1
+    page.keyboard.press("End")
+    assert page.evaluate("window.lab.cursor()") == last and np.array_equal(pixels(page, "sees"), picture)
+    page.keyboard.press("Space")
+    until(page, f"window.lab.cursor() > {last}")
+    page.keyboard.press("Space")
+    assert page.evaluate("window.lab.playing") is False
+
+
+def test_a_blink_shuts_the_eyes(page: Page) -> None:
+    play_until(page, "window.lab.cursor() >= 3")
+    page.keyboard.down("b")
+    until(page, "window.lab.moment().dark === true")
+    page.keyboard.up("b")
+    until(page, "!window.lab.busy")
+    assert page.evaluate("Math.max(...window.lab.moment().seen.data)") == 0
+    page.keyboard.press(".")
+    until(page, "window.lab.moment().dark === false && !window.lab.busy")
+
+
+def test_a_scene_travels_in_a_link(page: Page, address: str) -> None:
+    page.click("[data-thing=screen]")
+    page.click("#properties [aria-label=green]")
+    page.click("#share")
+    until(page, "location.hash.startsWith('#scene=')")
+    link = page.evaluate("location.href")
+    other = page.context.new_page()
+    other.goto(link)
+    until(other, "window.lab?.run.background !== null && window.lab !== undefined")
+    assert other.evaluate("window.lab.scene.screen.colour") == "green"
+    assert other.evaluate("JSON.stringify(window.lab.scene)") == page.evaluate("JSON.stringify(window.lab.scene)")
+    other.goto("about:blank")
+    other.goto(f"{address}#scene=bm90IGEgc2NlbmU")
+    until(other, "window.lab?.run.background !== null && window.lab !== undefined")
+    assert "usual one" in other.inner_text("#notice")
+
+
+def test_a_film_is_uploaded_and_a_text_file_in_its_clothes_is_refused(page: Page, tmp_path: Path) -> None:
+    write_film(tmp_path / "balls.mp4", control_clip(7, samples=1, size=(80, 120)).frames[:30], fps=25)
+    page.set_input_files("#film", tmp_path / "balls.mp4")
+    until(page, "window.lab.clip !== null && window.lab.cursor() >= 4")
+    assert "balls.mp4: 10 frames" in page.inner_text("#upload-state")
+    (tmp_path / "letter.mp4").write_text("Dear lab, I am not a film.")
+    page.set_input_files("#film", tmp_path / "letter.mp4")
+    until(page, "!document.getElementById('notice').hidden")
+    assert "not a film" in page.inner_text("#notice")
+    page.select_option("#example", "crossing")
+    until(page, "window.lab.scene !== null && window.lab.run.background !== null")
+    play_until(page, "window.lab.cursor() >= 2")
+    assert page.evaluate("window.lab.cursor()") >= 2
+
+
+def test_everything_has_a_name_for_those_who_listen(page: Page) -> None:
+    play_until(page, "window.lab.cursor() >= 3")
+    nameless = page.evaluate("""() => [...document.querySelectorAll('button, select, input, canvas')].filter((node) =>
+        !(node.getAttribute('aria-label') || node.textContent.trim() || node.labels?.length || node.title)
+    ).map((node) => node.outerHTML.slice(0, 80))""")
+    assert nameless == []
+    assert page.locator("html").get_attribute("lang") == "en"
+
+
+@pytest.mark.parametrize("width", [320, 390, 768])
+def test_nothing_is_wider_than_a_small_screen(page: Page, width: int) -> None:
+    page.set_viewport_size({"width": width, "height": 800})
+    play_until(page, "window.lab.cursor() >= 2")
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+
+
+def test_a_server_that_goes_away_is_told_and_comes_back(page: Page) -> None:
+    play_until(page, "window.lab.cursor() >= 2")
+    page.evaluate("window.lab.connection.socket.close()")
+    until(page, "!document.getElementById('notice').hidden")
+    assert "connection" in page.inner_text("#notice")
+    page.click("#notice button")
+    until(page, "window.lab.run.background !== null && document.getElementById('notice').hidden")
+    play_until(page, "window.lab.cursor() >= 2")
+
+
+@needs_weights
+def test_the_belief_moves_on_while_the_ball_is_hidden(page: Page) -> None:
+    play_until(page, HIDDEN)
+    assert page.evaluate(HIDDEN)
+    first = pixels(page, "believes")
+    frame = page.evaluate("window.lab.cursor()")
+    play_until(page, f"window.lab.cursor() >= {frame + 5}")
+    assert page.evaluate(HIDDEN), "the ball should be hidden for longer than five frames"
+    assert share_changed(first, pixels(page, "believes")) > 0.01
+    held: Any = page.evaluate(
+        "window.lab.moment().slots.filter((slot, k) => slot.bound && k !== window.lab.moment().screen).length")
+    assert held >= 1
+
+
+@needs_weights
+def test_a_flipped_bit_and_a_moved_slot_change_the_imagination(page: Page) -> None:
+    play_until(page, "window.lab.cursor() >= 14")
+    before = pixels(page, "believes")
+    page.evaluate("""() => { const moment = window.lab.moment();
+        const k = moment.slots.findIndex((slot, k) => slot.bound && k !== moment.screen);
+        const old = moment.slots[k].position; window.lab.moveSlot(k, [old[0], -Math.sign(old[1] || 1) * .6]); }""")
+    until(page, "!window.lab.imagining")
+    moved = pixels(page, "believes")
+    assert share_changed(before, moved) > 0.01
+    page.locator(".slot:not(.empty) .bits button").first.click()
+    until(page, "!window.lab.imagining")
+    assert page.locator("#edited").is_visible()
+    page.click("#adopt")
+    until(page, "document.getElementById('edited').hidden")
+    page.keyboard.press(".")
+    until(page, "!window.lab.busy")
+    assert not page.locator("#notice").is_visible()
+
+
+@needs_weights
+def test_a_vanished_ball_surprises_more_than_anything_in_the_control(page: Page) -> None:
+    page.select_option("#speed", "2")
+    play_until(page, "window.lab.run.ended")
+    page.click("#restart")
+    until(page, "window.lab.run.frames.length === 0 && window.lab.run.background !== null")
+    play_until(page, HIDDEN)
+    page.click("#now")
+    play_until(page, "window.lab.run.ended")
+    peak, before = (float(page.get_attribute("#peaks", f"data-{name}") or "nan") for name in ("peak", "before"))
+    assert peak > before > 0
