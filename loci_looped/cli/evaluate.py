@@ -1,0 +1,199 @@
+"""`loci evaluate WHAT --experiment NAME`: the paper's experiments, with every number under the id of its protocol."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import tyro
+
+from loci_looped.errors import LociError
+
+if TYPE_CHECKING:
+    from loci_looped.evaluation.experiments.evaluation import Evaluation
+    from loci_looped.evaluation.experiments.results import Results
+
+# Written out, so that `--help` need not load torch; a test compares them with the experiments' own lists.
+ExperimentName = Literal["tracking", "surprise", "interruptions", "imagination", "ablation"]
+Gate = Literal["learned", "open", "visibility", "closed"]
+Kind = Literal["vanish", "appear", "teleport", "colour", "shape", "stop", "pass"]
+
+
+@dataclass(frozen=True)
+class Arguments:
+    """Measure a model. Test scenes are generated from seeds, so nothing is downloaded, and two runs give equal numbers.
+
+    tracking: does a slot stay with its object, seen and hidden? surprise: do impossible events surprise the network?
+    interruptions: what does it expect in the dark? imagination: how far do imagined balls drift? ablation: several
+    networks and gates side by side.
+    """
+
+    what: tyro.conf.Positional[str]
+    """A shipped network (adept-small), the folder of a network or of a training run, or kalman."""
+    experiment: Annotated[ExperimentName, tyro.conf.arg(aliases=["-e"])] = "tracking"
+    """Which one."""
+    scenes: int | None = None
+    """How many. Without it: the paper's 35 control and 11 surprise scenes; interruptions: 24; imagination: 50."""
+    movers: Literal[1, 2] | None = None
+    """Only control scenes, all with so many movers."""
+    seed: int = 0
+    """First seed of the scenes; also decides blackouts and bootstrap draws. Validation uses those from 1000 on."""
+    gate: tuple[Gate, ...] = ()
+    """How the gate is used. Without it: learned, open and visibility for tracking and ablation, else learned."""
+    beside: tuple[str, ...] = ()
+    """ablation: further networks (or kalman) to compare with WHAT on the same scenes."""
+    pairs: int = 20
+    """surprise: matched pairs of each violation."""
+    kinds: tuple[Kind, ...] = ("vanish", "appear", "teleport", "colour", "shape", "stop", "pass")
+    """surprise: which violations."""
+    probabilities: tuple[float, ...] = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5)
+    """interruptions: how often it is dark. The paper's is 0.2."""
+    modes: tuple[Literal["black", "imagine", "auto"], ...] = ("black", "imagine", "auto")
+    """imagination: what is shown after the tenth frame: black frames, nothing at all, or the own prediction."""
+    scenario: Literal["interaction", "occlusion", "twolayer", "twolayerdense"] = "interaction"
+    """imagination: which balls. interaction is the paper's collision, occlusion its non-collision set."""
+    steps: int = 50
+    """imagination: how many frames are imagined; the published sum is over the first 10."""
+    placement: Literal["incremental", "stochastic", "error_sampled"] = "incremental"
+    """imagination: how free slots look for objects. The paper's balls network uses stochastic."""
+    clips: Path | None = None
+    """A folder of .clip files (loci generate) instead of generated scenes."""
+    lpips: bool = True
+    """interruptions: also LPIPS, if its weights have been fetched."""
+    json: Path | None = None
+    """Write every number to this file."""
+    table: Path | None = None
+    """Write every row behind the numbers to this CSV file: one per clip, frame and slot."""
+    threads: int = 2
+    """Clips are watched on so many cores at once. The numbers do not depend on it."""
+    batch: int = 8
+    """Clips that are watched together."""
+
+
+def main(argv: list[str]) -> int:
+    arguments = tyro.cli(Arguments, args=argv, prog="loci evaluate")
+    os.environ.setdefault("OMP_NUM_THREADS", "1")       # before torch is loaded: each of our threads has a core
+    _check_writable(arguments)
+
+    import torch
+
+    from loci_looped.evaluation.experiments.evaluation import Evaluation, Options
+    from loci_looped.subject import open_subject
+
+    torch.set_num_threads(1)
+    if arguments.beside and arguments.experiment != "ablation":
+        raise LociError("--beside compares networks, which is what --experiment ablation does: name that one.")
+    options = Options(
+        experiment=arguments.experiment, gates=arguments.gate, scenes=arguments.scenes, movers=arguments.movers,
+        seed=arguments.seed, pairs=arguments.pairs, kinds=arguments.kinds, probabilities=arguments.probabilities,
+        modes=arguments.modes, scenario=arguments.scenario, steps=arguments.steps, placement=arguments.placement,
+        clips=arguments.clips, lpips=arguments.lpips, batch=arguments.batch, workers=arguments.threads,
+    )
+    subjects = [open_subject(name) for name in (arguments.what, *arguments.beside)]
+    begun = time.monotonic()
+    with _Bar() as bar:
+        evaluation = Evaluation(subjects, options, bar.tell, _command(argv))
+        status = _run(evaluation)
+    _tell(evaluation.results, time.monotonic() - begun)
+    _write(evaluation, arguments)
+    return status
+
+
+def _run(evaluation: Evaluation) -> int:
+    """Run to the end, or keep what there is: a stopped or failed experiment has found something all the same."""
+    results = evaluation.results
+    try:
+        evaluation.run()
+        return 0
+    except KeyboardInterrupt:
+        if not results.numbers:
+            raise
+        results.warn("The experiment was stopped before its end; these are the parts that were finished.")
+        return 130
+    except LociError as error:
+        if not results.numbers:
+            raise
+        results.fail(str(error))
+        return 2
+
+
+class _Bar:
+    """A progress bar for each stage, on the terminal only."""
+
+    def __init__(self) -> None:
+        from rich.console import Console
+        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
+
+        console = Console(stderr=True)
+        self.progress = Progress(
+            TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn(),
+            console=console, disable=not console.is_terminal,
+        )
+        self.tasks: dict[str, TaskID] = {}
+
+    def __enter__(self) -> _Bar:
+        self.progress.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.progress.stop()
+
+    def tell(self, stage: str, done: int, total: int) -> None:
+        if stage not in self.tasks:
+            self.tasks[stage] = self.progress.add_task(stage, total=total)
+        self.progress.update(self.tasks[stage], completed=done, total=total)
+
+
+def _tell(results: Results, seconds: float) -> None:
+    """The headline numbers as a table in words; all others are in the JSON file."""
+    from rich.console import Console
+    from rich.table import Table
+
+    from loci_looped.evaluation.experiments.headlines import headlines
+
+    console = Console(highlight=False)
+    for title, columns, rows in headlines(results):
+        table = Table(title=title, title_justify="left", title_style="bold")
+        for index, column in enumerate(columns):
+            table.add_column(column, justify="left" if index == 0 else "right")
+        for row in rows:
+            table.add_row(*row)
+        console.print(table)
+    for sentence in results.notes:
+        console.print(f"Note: {sentence}", style="yellow", markup=False)
+    for sentence in results.failures:
+        console.print(f"Left out: {sentence}", style="red", markup=False)
+    whole = "" if results.complete and not results.failures else " These results are partial."
+    console.print(f"{results.experiment} took {seconds:.0f} s.{whole}")
+
+
+def _write(evaluation: Evaluation, arguments: Arguments) -> None:
+    if arguments.json is not None:
+        evaluation.results.write(arguments.json)
+        print(f"{len(evaluation.results.numbers)} numbers written to {arguments.json}")
+    if arguments.table is not None:
+        print(f"{evaluation.write_table(arguments.table)} rows written to {arguments.table}")
+
+
+def _check_writable(arguments: Arguments) -> None:
+    """Before minutes of work: can the results be written where they are wanted?"""
+    for path in (arguments.json, arguments.table):
+        if path is not None and (path.is_dir() or (path.parent.exists() and not os.access(path.parent, os.W_OK))):
+            raise LociError(f"{path} cannot be written: it is a folder, or its folder does not let you.")
+
+
+def _command(argv: list[str]) -> str:
+    """The command without what does not change the numbers, so that equal numbers give equal files."""
+    kept, skip = [], False
+    for word in argv:
+        if skip:
+            skip = False
+        elif word in ("--json", "--table", "--threads"):
+            skip = True
+        elif not word.startswith(("--json=", "--table=", "--threads=")):
+            kept.append(word)
+    return shlex.join(["loci", "evaluate", *kept])

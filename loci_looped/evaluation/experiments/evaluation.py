@@ -1,0 +1,262 @@
+"""One call of `loci evaluate`: which models, which films, which figures. What has been found is kept at any moment."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Literal, get_args
+
+from loci_looped.data.balls import ScenarioName
+from loci_looped.data.scene import VIOLATIONS, ViolationKind
+from loci_looped.errors import LociError
+from loci_looped.evaluation.experiments import imagination, interruptions
+from loci_looped.evaluation.experiments.ablation import put_ablation
+from loci_looped.evaluation.experiments.imagination import MODES, ImaginedClip, Mode
+from loci_looped.evaluation.experiments.interruptions import InterruptedClip
+from loci_looped.evaluation.experiments.results import Results
+from loci_looped.evaluation.experiments.scoring import ScoredClip, watch_and_score, write_table
+from loci_looped.evaluation.experiments.surprise import put_surprise
+from loci_looped.evaluation.experiments.takes import BallsTake, Take, Told, collide_takes, silent
+from loci_looped.evaluation.experiments.test_sets import (
+    FIRST_VALIDATION_SEED,
+    Item,
+    composition,
+    seeds_of,
+    stored_items,
+    vanish_items,
+)
+from loci_looped.evaluation.experiments.tracking import put_tracking
+from loci_looped.evaluation.experiments.violations import all_pairs, put_violations
+from loci_looped.evaluation.experiments.watching import BATCH
+from loci_looped.model import GateKind
+from loci_looped.model.recruiting import Placement
+from loci_looped.subject import Subject
+
+Experiment = Literal["tracking", "surprise", "interruptions", "imagination", "ablation"]
+EXPERIMENTS: tuple[Experiment, ...] = get_args(Experiment)
+DEFAULT_GATES: dict[Experiment, tuple[GateKind, ...]] = {
+    "tracking": ("learned", "open", "visibility"), "ablation": ("learned", "open", "visibility"),
+    "surprise": ("learned",), "interruptions": ("learned",), "imagination": ("learned",),
+}
+DEFAULT_SCENES: dict[Experiment, int] = {"interruptions": 24, "imagination": 50}
+
+
+@dataclass(frozen=True)
+class Options:
+    """All that decides the numbers, and (workers) how fast they come."""
+
+    experiment: Experiment
+    gates: tuple[GateKind, ...] = ()
+    scenes: int | None = None
+    movers: int | None = None
+    seed: int = 0
+    pairs: int = 20
+    kinds: tuple[ViolationKind, ...] = VIOLATIONS
+    probabilities: tuple[float, ...] = interruptions.PROBABILITIES
+    modes: tuple[Mode, ...] = MODES
+    scenario: ScenarioName = "interaction"
+    steps: int = imagination.STEPS
+    placement: Placement = "incremental"
+    clips: Path | None = None
+    lpips: bool = True
+    batch: int = BATCH
+    workers: int = 1
+
+    def __post_init__(self) -> None:
+        if self.scenes is not None and self.scenes < 1:
+            raise LociError(f"A test set of {self.scenes} scenes is empty: ask for one or more with --scenes.")
+        if self.batch < 1 or self.workers < 1:
+            raise LociError(f"Batch ({self.batch}) and threads ({self.workers}) must be 1 or more.")
+        for probability in self.probabilities:
+            if not 0 <= probability <= 1:
+                raise LociError(f"A blackout probability lies between 0 and 1, not at {probability}.")
+
+    @property
+    def used_gates(self) -> tuple[GateKind, ...]:
+        return self.gates or DEFAULT_GATES[self.experiment]
+
+    def told(self) -> dict[str, Any]:
+        """The part that decides the numbers of this experiment, for the results."""
+        relevant = {"experiment", "gates", "seed", "batch", "clips"} | {
+            "tracking": {"scenes", "movers"}, "ablation": {"scenes", "movers"},
+            "surprise": {"scenes", "movers", "pairs", "kinds"}, "interruptions": {"scenes", "probabilities"},
+            "imagination": {"scenes", "modes", "scenario", "steps", "placement"},
+        }[self.experiment]
+        values = {name: value for name, value in asdict(self).items() if name in relevant and value is not None}
+        values["gates"] = list(self.used_gates)
+        return {name: str(value) if isinstance(value, Path) else list(value) if isinstance(value, tuple) else value
+                for name, value in values.items()}
+
+
+class Evaluation:
+    """Runs an experiment; `results` and the rows of the table grow while it does."""
+
+    def __init__(self, subjects: Sequence[Subject], options: Options, told: Told = silent, command: str = "") -> None:
+        if not subjects:
+            raise LociError("There is nothing to evaluate: name a network, a run or kalman.")
+        self.subjects, self.options, self.told = subjects, options, told
+        described = [{"name": subject.name, **subject.facts} for subject in subjects]
+        about = described[0] if len(described) == 1 else {**described[0], "beside": described[1:]}
+        self.results = Results(options.experiment, about, options.told(), command)
+        self.scored: list[ScoredClip] = []
+        self.interrupted: list[InterruptedClip] = []
+        self.imagined: list[ImaginedClip] = []
+
+    def run(self) -> Results:
+        """All of it. Afterwards, and after an interruption, the results hold what has been found."""
+        {
+            "tracking": self._tracking, "surprise": self._surprise, "interruptions": self._interruptions,
+            "imagination": self._imagination, "ablation": self._ablation,
+        }[self.options.experiment]()
+        self.results.complete = True
+        return self.results
+
+    def write_table(self, path: Path) -> int:
+        """Every row behind the figures; returns how many there are."""
+        if self.options.experiment == "interruptions":
+            return interruptions.write_interruption_table(path, self.interrupted)
+        if self.options.experiment == "imagination":
+            return imagination.write_imagination_table(path, self.imagined)
+        return write_table(path, self.scored)
+
+    # -------------------------------------------------------------------------------------------- the experiments
+
+    def _tracking(self) -> None:
+        subject = self._alone()
+        items = self._vanish_items(subject)
+        for gate in self._gates(subject):
+            clips = self._watch(subject, items, gate)
+            put_tracking(self.results, f"tracking/{self._column(subject, gate)}", clips)
+
+    def _surprise(self) -> None:
+        subject = self._alone()
+        if subject.network is None:
+            raise LociError("Surprise is the error of a predicted frame, but the Kalman filter predicts none: "
+                            "evaluate a network instead.")
+        options = self.options
+        items = self._vanish_items(subject)
+        if options.clips is None and not any(item.set == "surprise" for item in items):
+            raise LociError("This experiment needs surprise scenes: leave --movers out and ask for more scenes.")
+        for gate in self._gates(subject):
+            clips = self._watch(subject, items, gate)
+            put_surprise(self.results, f"surprise/{gate}", clips)
+            if options.clips is None and options.kinds:
+                pairs = all_pairs(options.pairs, subject.frame, options.seed, options.kinds)
+                self.scored += put_violations(
+                    self.results, f"violations/{gate}", subject, gate, pairs, batch=options.batch,
+                    workers=options.workers, told=self.told, seed=options.seed,
+                )
+
+    def _interruptions(self) -> None:
+        subject, options = self._alone(), self.options
+        if subject.network is None:
+            raise LociError("This experiment scores predicted frames, but the Kalman filter predicts none: "
+                            "evaluate a network instead.")
+        takes: Sequence[Take] = self._stored(subject) or collide_takes(self._scenes(), options.seed, subject.frame)
+        lpips = interruptions.lpips_if_fetched(self.results) if options.lpips else None
+        for gate in self._gates(subject):
+            for probability in options.probabilities:
+                # LPIPS takes longer than all the rest, so it is measured where the paper did.
+                published = abs(probability - interruptions.PUBLISHED_PROBABILITY) < 1e-9
+                clips = self._sorted(interruptions.watch_interrupted(
+                    subject, gate, takes, probability, seed=options.seed, batch=options.batch, workers=options.workers,
+                    told=self.told, lpips=lpips if published else None,
+                ), InterruptedClip)
+                self.interrupted += clips
+                interruptions.put_interruptions(self.results, f"interruptions/{gate}/{probability:g}", clips)
+            interruptions.put_sweep(self.results, f"interruptions/{gate}", options.probabilities)
+
+    def _imagination(self) -> None:
+        subject, options = self._alone(), self.options
+        takes: Sequence[Take] = self._stored(subject) or [
+            BallsTake(options.scenario, options.seed + index, self._square(subject)) for index in range(self._scenes())
+        ]
+        modes = [mode for mode in options.modes if subject.network is not None or mode != "auto"]
+        for gate in self._gates(subject):
+            for mode in modes:
+                clips = self._sorted(imagination.watch_imagining(
+                    subject, gate, mode, takes, steps=options.steps, placement=options.placement, seed=options.seed,
+                    batch=options.batch, workers=options.workers, told=self.told,
+                ), ImaginedClip)
+                prefix = f"imagination/{options.scenario}/{self._column(subject, gate)}/{mode}"
+                self.imagined += imagination.put_imagination(self.results, prefix, clips)
+
+    def _ablation(self) -> None:
+        models: dict[str, list[ScoredClip]] = {}
+        sizes = {subject.frame for subject in self.subjects if subject.network is not None}
+        if len(sizes) > 1:
+            raise LociError(f"Networks are compared on the same films, but these work at {sorted(sizes)} pixels.")
+        size = next(iter(sizes), self.subjects[0].frame)
+        try:
+            for subject in self.subjects:
+                items = self._vanish_items(subject, size)
+                for gate in self._gates(subject):
+                    name = subject.name if subject.network is None else f"{subject.name}/{gate}"
+                    models[name] = self._watch(subject, items, gate)
+        finally:
+            put_ablation(self.results, models)
+
+    # ---------------------------------------------------------------------------------------------------- helpers
+
+    def _alone(self) -> Subject:
+        if len(self.subjects) > 1:
+            raise LociError("Several networks are compared by --experiment ablation; the others take one at a time.")
+        return self.subjects[0]
+
+    def _gates(self, subject: Subject) -> tuple[GateKind, ...]:
+        return self.options.used_gates if subject.network is not None else ("learned",)
+
+    def _column(self, subject: Subject, gate: GateKind) -> str:
+        return gate if subject.network is not None else subject.name
+
+    def _scenes(self) -> int:
+        return self.options.scenes or DEFAULT_SCENES[self.options.experiment]
+
+    def _stored(self, subject: Subject) -> list[Take]:
+        folder = self.options.clips
+        return [] if folder is None else [item.take for item in stored_items(folder, subject.frame)]
+
+    def _square(self, subject: Subject) -> tuple[int, int]:
+        height, width = (64, 64) if subject.network is None else subject.frame
+        if height != width:
+            raise LociError(
+                f"Bouncing balls are square films, but {subject.name} works at {height} x {width} pixels: evaluate a "
+                "network that was trained on balls, such as balls-small."
+            )
+        return height, width
+
+    def _vanish_items(self, subject: Subject, size: tuple[int, int] | None = None) -> list[Item]:
+        options, frame = self.options, size or subject.frame
+        if options.clips is not None:
+            return stored_items(options.clips, frame)
+        wanted = composition(options.scenes, options.movers)
+        items = vanish_items(wanted, frame, options.seed)
+        self.results.settings["test_set"] = {**asdict(wanted), "size": list(frame)}
+        if max(seeds_of(items)) >= FIRST_VALIDATION_SEED:
+            self.results.warn(
+                f"Some seeds are {FIRST_VALIDATION_SEED} or more: training looks at those scenes for its quick "
+                "validation, so they are no clean test."
+            )
+        return items
+
+    def _watch(self, subject: Subject, items: Sequence[Item], gate: GateKind) -> list[ScoredClip]:
+        clips, failures = watch_and_score(
+            subject, items, gate, batch=self.options.batch, workers=self.options.workers, told=self.told
+        )
+        for sentence in failures:
+            self.results.fail(sentence)
+        self.scored += clips
+        return clips
+
+    def _sorted(self, answers: Any, kind: type) -> list[Any]:
+        """The clips among the answers; the sentences go to the failures."""
+        clips = []
+        for answer in answers:
+            if isinstance(answer, kind):
+                clips.append(answer)
+            else:
+                self.results.fail(str(answer))
+        if not clips:
+            raise LociError(f"None of the clips could be scored. {self.results.failures[-1]}")
+        return clips

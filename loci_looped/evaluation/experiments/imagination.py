@@ -1,0 +1,205 @@
+"""The imagination experiment: ten frames of bouncing balls, then nothing; how far do the imagined balls drift?
+
+Three ways of getting nothing: `black` (black frames and a zero error map; the gate must close by itself), `imagine`
+(the senses are shut) and `auto` (the model is shown its own prediction). The first unseen frame is step 1, as in G-SWM.
+"""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from loci_looped.baselines.protocol import Slots, VideoModel
+from loci_looped.data.atomic import replacing
+from loci_looped.data.clip import Clip
+from loci_looped.errors import LociError
+from loci_looped.evaluation import balls, official
+from loci_looped.evaluation.experiments.results import Results
+from loci_looped.evaluation.experiments.takes import Take, Told, film, make_films, silent
+from loci_looped.evaluation.experiments.watching import BATCH, in_batches, pictures
+from loci_looped.model import GateKind
+from loci_looped.model.recruiting import Placement
+from loci_looped.subject import Subject
+
+Mode = Literal["black", "imagine", "auto"]
+MODES: tuple[Mode, ...] = ("black", "imagine", "auto")
+Floats = NDArray[np.floating]
+SEEN = 10
+STEPS = 50
+OFFICIAL = official.PROTOCOL + "+no-error-leak"
+"""The released metric. Its runs also leaked ball positions through the error map, which is not repeated here."""
+MASK = 0.8          # of the released position estimate
+
+
+@dataclass(frozen=True)
+class ImaginedClip:
+    """One sequence in one mode: S imagined steps, O balls, K slots; places are shares of the image's width."""
+
+    model: str
+    mode: Mode
+    source: str
+    seed: int | None
+    positions: Floats                       # (S, K, 2)
+    present: NDArray[np.bool_]              # (K,) at the first imagined step
+    truth: Floats                           # (S, O, 2)
+    released: Floats | None                 # (S, K, 2) the released estimate in [-1, 1], one step later
+    released_truth: Floats                  # (S, O, 2) in [-1, 1]
+
+    def distances(self) -> Floats:
+        """(S,) mean distance over all balls; raises if fewer slots hold something than there are balls."""
+        return balls.ball_distances(self.positions[None], self.truth[None], self.present[None])[0]
+
+
+def watch_imagining(
+    subject: Subject, gate: GateKind, mode: Mode, takes: Sequence[Take], *, steps: int = STEPS, warm_up: int = 10,
+    placement: Placement = "incremental", seed: int = 0, batch: int = BATCH, workers: int = 1, told: Told = silent,
+) -> Iterator[ImaginedClip | str]:
+    """Every sequence that can be scored; a sentence in place of one that cannot."""
+    if not takes:
+        raise LociError("The test set is empty: ask for one scene or more.")
+    make_films(takes, workers, told)
+    label = subject.name if subject.network is None else f"{subject.name} {gate}"
+
+    def work(part: Sequence[Take]) -> list[ImaginedClip | str]:
+        clips = [film(take) for take in part]
+        model = subject.video_model(clips, gate, warm_up=warm_up, placement=placement, seed=seed)
+        frames, background = pictures(clips)
+        with torch.no_grad():
+            state = model.initial(background)
+            told_about: list[Slots] = []
+            for t in range(SEEN + steps):
+                state, slots = _step(model, frames[:, min(t, frames.shape[1] - 1)].float() / 255, state, t, mode,
+                                     told_about, label)
+                told_about.append(slots)
+        return [_imagined(label, mode, clip, told_about, index, steps) for index, clip in enumerate(clips)]
+
+    stage = f"imagining, {label}, {mode}"
+    return in_batches(takes, work, batch=batch, workers=workers, told=told, stage=stage)
+
+
+def _step(
+    model: VideoModel[Any], frame: Tensor, state: Any, t: int, mode: Mode, before: list[Slots], label: str
+) -> tuple[Any, Slots]:
+    """One step: frames are shown up to the tenth, after that what the mode says."""
+    if t < SEEN:
+        return model.step(frame, state)
+    if mode == "black":
+        return model.step(torch.zeros_like(frame), state, blackout=torch.ones(frame.shape[0], dtype=torch.bool))
+    if mode == "imagine":
+        return model.step(None, state)
+    expectation = before[-1].expectation
+    if expectation is None:
+        raise LociError(f"{label} predicts no frames, so it cannot be shown its own: leave the mode auto out.")
+    return model.step(torch.nan_to_num(expectation.frame).clamp(0, 1), state)
+
+
+def _imagined(label: str, mode: Mode, clip: Clip, said: Sequence[Slots], index: int, steps: int) -> ImaginedClip | str:
+    named = f"{clip.source} was left out ({label}, {mode})"
+    if clip.truth is None:
+        return f"{clip.source or 'A clip'} has no ground truth and was left out."
+    if len(clip) < SEEN + steps:
+        return f"{named}: it has {len(clip)} frames, but {SEEN + steps} are needed; imagine fewer steps with --steps."
+    width = clip.size[1]
+    positions = np.stack([slots.positions[index].double().numpy() for slots in said[SEEN:]])
+    if not np.isfinite(positions).all():
+        return f"{named}: its positions are not numbers, the network has diverged."
+    # From [-1, 1] between pixel centres to shares of the image's width.
+    places = (positions + 1) / 2 * (np.array(clip.size) - 1) / width
+    truth = clip.truth.positions[SEEN : SEEN + steps].astype(np.float64)
+    return ImaginedClip(
+        label, mode, clip.source, clip.seed, places, said[SEEN].presence[index].numpy(), truth / width,
+        *_released(clip, said, index, steps),
+    )
+
+
+def _released(clip: Clip, said: Sequence[Slots], index: int, steps: int) -> tuple[Floats | None, Floats]:
+    """The released estimates, of the frame after the one just given, and the truth they are compared with."""
+    assert clip.truth is not None
+    later = clip.truth.positions[SEEN + 1 : SEEN + 1 + steps].astype(np.float64)
+    truth = official.official_coordinates(later, clip.size)
+    masks = [_masks(slots, index) for slots in said[SEEN : SEEN + len(later)]]
+    whole = [mask for mask in masks if mask is not None]                        # each (K, H, W)
+    if len(whole) < len(masks) or not whole or clip.size[0] != clip.size[1]:
+        return None, truth
+    # Twice the same clip: alone, the released function fails.
+    return np.stack([official.official_ball_positions(np.stack([mask, mask]))[0] for mask in whole]), truth
+
+
+def _masks(slots: Slots, index: int) -> NDArray[np.bool_] | None:
+    """(K, H, W) whole objects expected in the next frame."""
+    expected = slots.expectation
+    if expected is None or expected.object_masks is None:
+        return None
+    return np.asarray(expected.object_masks[index].numpy() > MASK)
+
+
+def put_imagination(results: Results, prefix: str, clips: Sequence[ImaginedClip]) -> list[ImaginedClip]:
+    """The published sum over ten steps, the curve over all steps, and how many sequences could not be scored."""
+    scored, distances = [], []
+    for clip in clips:
+        try:
+            distances.append(clip.distances())
+            scored.append(clip)
+        except LociError:
+            continue
+    missed = len(clips) - len(scored)
+    results.put(f"{prefix}/failed", missed / len(clips) if clips else None, balls.PROTOCOL, percent=True, n=len(clips))
+    if missed:
+        results.warn(
+            f"{prefix}: in {missed} of {len(clips)} sequences fewer slots held something than there are balls after "
+            f"{SEEN} frames. They have no distance and are not in the mean; their share stands beside it."
+        )
+    if not scored:
+        results.put(f"{prefix}/distance_sum", None, balls.PROTOCOL, "image widths", n=0)
+        return []
+    stacked = np.stack(distances)                                                          # (N, S)
+    steps = min(balls.SCORED_STEPS, stacked.shape[1])
+    sums = stacked[:, :steps].sum(axis=1)
+    error = float(sums.std(ddof=1) / np.sqrt(len(sums))) if len(sums) > 1 else float("nan")
+    interval = (float(sums.mean()) - 1.96 * error, float(sums.mean()) + 1.96 * error) if np.isfinite(error) else None
+    results.put(f"{prefix}/distance_sum", balls.distance_error(stacked, steps), balls.PROTOCOL, "image widths",
+                n=len(scored), interval=interval)
+    results.curve(f"{prefix}/distance_over_time", np.arange(1, stacked.shape[1] + 1), stacked.T)
+    _put_released(results, prefix, scored)
+    return scored
+
+
+def _put_released(results: Results, prefix: str, clips: Sequence[ImaginedClip]) -> None:
+    usable = [clip for clip in clips if clip.released is not None and len(clip.released) >= balls.SCORED_STEPS]
+    if not usable:
+        return
+    rows = []
+    for clip in usable:
+        assert clip.released is not None
+        rows.append(official.official_ball_distance(clip.released[None], clip.released_truth[None])[0])
+    stacked = np.stack(rows)
+    stacked = stacked[np.isfinite(stacked).all(axis=1)]
+    results.put(f"{prefix}/official_distance_sum", balls.distance_error(stacked) if len(stacked) else None, OFFICIAL,
+                "image widths", n=len(stacked))
+
+
+def write_imagination_table(path: Path, clips: Sequence[ImaginedClip]) -> int:
+    """One row per sequence, step and ball; returns the number of rows."""
+    count = 0
+    with replacing(path) as temporary, temporary.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(("model", "mode", "source", "seed", "step", "ball", "slot", "row", "column", "true_row",
+                         "true_column", "distance"))
+        for clip in clips:
+            usable = np.flatnonzero(clip.present)
+            pairs = usable[balls.match_balls(clip.positions[0][usable], clip.truth[0])]
+            for step, (mine, yours) in enumerate(zip(clip.positions, clip.truth, strict=True), start=1):
+                for ball, slot in enumerate(pairs):
+                    gap = float(np.linalg.norm(mine[slot] - yours[ball]))
+                    writer.writerow((clip.model, clip.mode, clip.source, clip.seed, step, ball, slot,
+                                     *(f"{value:.5f}" for value in (*mine[slot], *yours[ball], gap))))
+                    count += 1
+    return count

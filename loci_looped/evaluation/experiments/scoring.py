@@ -1,0 +1,199 @@
+"""One clip, watched and scored: the rows from which all tracking and surprise figures are made."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from loci_looped.data.atomic import replacing
+from loci_looped.data.clip import Clip, Event, ObjectTruth
+from loci_looped.errors import LociError
+from loci_looped.evaluation import official
+from loci_looped.evaluation.experiments.takes import Told, film, make_films, silent
+from loci_looped.evaluation.experiments.test_sets import Item, SetName
+from loci_looped.evaluation.experiments.watching import BATCH, Recording, in_batches, record
+from loci_looped.evaluation.mota import MotCounts, count_events
+from loci_looped.evaluation.tracking import TrackingTable, of_object, successes, tracking_table
+from loci_looped.model import GateKind
+from loci_looped.subject import Subject
+
+RELEASED_PIXELS = 320 * 480
+"""The released networks were measured at this size; masks are scaled to it where the released test counts pixels."""
+
+
+@dataclass(frozen=True)
+class ScoredClip:
+    """Everything the figures need of a clip, without its pixels. T frames, K slots, O objects."""
+
+    model: str                          # "adept-small learned"
+    set: SetName
+    source: str
+    seed: int | None
+    names: tuple[str, ...]              # (O,)
+    movers: NDArray[np.bool_]           # (O,)
+    events: tuple[Event, ...]
+    places: NDArray[np.float32]         # (T, O, 2) true pixels
+    seen: NDArray[np.bool_]             # (T, O) some pixel of the object can be seen
+    recording: Recording
+    table: TrackingTable
+    tried: NDArray[np.bool_]            # (K,) the slot held a visible mover early enough
+    succeeded: NDArray[np.bool_]        # (K,)
+    counts: MotCounts
+    official_rows: official.OfficialRows
+    official_success: tuple[int, int]   # tried, succeeded
+    official_counts: MotCounts
+
+    @property
+    def rows(self) -> NDArray[np.bool_]:
+        """(T, K) the rows of the tracking error: scored, and of a mover."""
+        return self.table.scored & ~self.table.screen
+
+    @property
+    def held(self) -> NDArray[np.bool_]:
+        """(O,) objects that some slot held while they could be seen."""
+        rows = self.table.scored & self.table.visible
+        return np.array([bool((rows & (self.table.object == index)).any()) for index in range(len(self.names))])
+
+    def object_of_slot(self) -> NDArray[np.int64]:
+        """(K,) the object each slot ended up with; -1 for none."""
+        return self.table.object[-1]
+
+
+def score(model: str, name: SetName, clip: Clip, recording: Recording) -> ScoredClip:
+    """Corrected and released figures of one clip; what a model says must be numbers."""
+    truth = clip.truth
+    if truth is None:
+        raise LociError(f"{_called(clip)} has no ground truth, so nothing about it can be scored.")
+    track = recording.track()
+    if recording.slot_errors is not None and not np.isfinite(recording.slot_errors[:-1]).all():
+        raise LociError("its predicted frames are not numbers: the network has diverged, take an earlier checkpoint.")
+    table = tracking_table(track, truth)
+    tried, succeeded = successes(table)
+    seen = np.asarray(truth.visible_masks.any(axis=(2, 3)))
+    rows, success, counts = _as_released(recording, truth, seen, clip.size)
+    return ScoredClip(
+        model=model, set=name, source=clip.source, seed=clip.seed, names=truth.names,
+        movers=np.array([kind == "mover" for kind in truth.kinds]), events=clip.events, places=truth.positions,
+        seen=seen, recording=recording, table=table, tried=tried, succeeded=tried & succeeded,
+        counts=count_events(track, truth), official_rows=rows, official_success=success, official_counts=counts,
+    )
+
+
+def _as_released(
+    recording: Recording, truth: ObjectTruth, seen: NDArray[np.bool_], size: tuple[int, int]
+) -> tuple[official.OfficialRows, tuple[int, int], MotCounts]:
+    """The released protocol, faults included, as if at its own resolution."""
+    positions = official.official_coordinates(recording.positions, size)
+    targets = official.official_coordinates(truth.positions.astype(np.float64), size)
+    may_bind = recording.present & ~recording.hidden
+    with np.errstate(invalid="ignore"):
+        rows = official.official_tracking_rows(positions, recording.present, may_bind, targets, truth.depths > 0)
+    screens = np.array([kind == "screen" for kind in truth.kinds])
+    tried, succeeded = official.official_success(rows, recording.present, seen, screens)
+    areas = recording.object_areas
+    scaled = None if areas is None else areas * RELEASED_PIXELS / (size[0] * size[1])
+    counts = official.official_mota(positions, recording.present, targets, scaled)
+    return rows, (int(tried.sum()), int(succeeded.sum())), counts
+
+
+def watch_and_score(
+    subject: Subject, items: Sequence[Item], gate: GateKind, *, batch: int = BATCH, workers: int = 1,
+    told: Told = silent, stage: str = "",
+) -> tuple[list[ScoredClip], list[str]]:
+    """Every clip that can be scored, and a sentence for each that cannot."""
+    if not items:
+        raise LociError("The test set is empty: ask for one scene or more.")
+    make_films([item.take for item in items], workers, told)
+    label = subject.name if subject.network is None else f"{subject.name} {gate}"
+    scored: list[ScoredClip] = []
+    failures: list[str] = []
+
+    def work(part: Sequence[Item]) -> list[ScoredClip | str]:
+        clips = [film(item.take) for item in part]
+        answers: list[ScoredClip | str] = [""] * len(part)
+        usable = [index for index, clip in enumerate(clips) if clip.truth is not None and clip.truth.count > 0]
+        for index in set(range(len(part))) - set(usable):
+            answers[index] = f"{_called(clips[index])} has no ground truth about objects and was left out."
+        # A user's clips may differ in length; those of one length are watched together.
+        for length in sorted({len(clips[index]) for index in usable}):
+            chosen = [index for index in usable if len(clips[index]) == length]
+            together = [clips[index] for index in chosen]
+            recordings = record(subject.video_model(together, gate), together)
+            for index, recording in zip(chosen, recordings, strict=True):
+                try:
+                    answers[index] = score(label, part[index].set, clips[index], recording)
+                except LociError as error:
+                    answers[index] = f"{_called(clips[index])} was left out ({label}): {error}"
+        return answers
+
+    for answer in in_batches(items, work, batch=batch, workers=workers, told=told, stage=stage or f"watching, {label}"):
+        if isinstance(answer, str):
+            failures.append(answer)
+        else:
+            scored.append(answer)
+    if not scored:
+        raise LociError(f"None of the {len(items)} clips could be scored. {failures[0]}")
+    return scored, failures
+
+
+def _called(clip: Clip) -> str:
+    named = clip.source or "A clip"
+    return named if clip.seed is None else f"{named} (seed {clip.seed})"
+
+
+# ---------------------------------------------------------------------------------------------------- the table
+
+COLUMNS = (
+    "model", "set", "source", "seed", "frame", "slot", "present", "believed_hidden", "row", "column",
+    "object", "object_name", "screen", "visible", "scored", "true_row", "true_column", "error",
+    "occlusion", "gate_gestalt", "gate_position", "object_area", "visible_area_ahead", "slot_error_ahead",
+    "official_object", "official_error", "official_inside",
+)
+
+
+def write_table(path: Path, clips: Iterable[ScoredClip]) -> int:
+    """One row per clip, frame and slot, so that anybody can count again; returns the number of rows."""
+    count = 0
+    with replacing(path) as temporary, temporary.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(COLUMNS)
+        for clip in clips:
+            rows = _rows(clip)
+            writer.writerows(rows)
+            count += len(rows)
+    return count
+
+
+def _rows(clip: ScoredClip) -> list[tuple[object, ...]]:
+    said, table = clip.recording, clip.table
+    frames, slots = said.present.shape
+    targets = of_object(clip.places, table.object)
+    rows: list[tuple[object, ...]] = []
+    for t in range(frames):
+        for k in range(slots):
+            thing = int(table.object[t, k])
+            rows.append((
+                clip.model, clip.set, clip.source, "" if clip.seed is None else clip.seed, t, k,
+                int(said.present[t, k]), int(said.hidden[t, k]), *(f"{value:.3f}" for value in said.positions[t, k]),
+                thing, clip.names[thing] if thing >= 0 else "", int(table.screen[t, k]), int(table.visible[t, k]),
+                int(table.scored[t, k]), *(_cell(value if thing >= 0 else None) for value in targets[t, k]),
+                _cell(table.error[t, k]), _at(said.occlusion, t, k),
+                *(("", "") if said.gate is None else (_cell(said.gate[t, k, 0]), _cell(said.gate[t, k, 1]))),
+                _at(said.object_areas, t, k), _at(said.visible_areas, t, k), _at(said.slot_errors, t, k),
+                int(clip.official_rows.object[t, k]), _cell(clip.official_rows.error[t, k]),
+                int(clip.official_rows.inside[t, k]),
+            ))
+    return rows
+
+
+def _at(values: NDArray[np.floating] | None, t: int, k: int) -> str:
+    return "" if values is None else _cell(values[t, k])
+
+
+def _cell(value: float | None) -> str:
+    return "" if value is None or not np.isfinite(value) else f"{value:.6g}"

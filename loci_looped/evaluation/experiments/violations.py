@@ -1,0 +1,93 @@
+"""Matched pairs: of two films that differ by one impossible event behind a screen, which surprises the network more?
+
+Chance is one half. Two measures, both the largest value from the event on: the paper's slot error over all slots that
+hold no screen, and the error of the whole predicted frame, which also notices what no slot expects (an object that
+appears from nowhere is in nobody's mask).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from loci_looped.data.scene import VIOLATIONS, ViolationKind
+from loci_looped.errors import LociError
+from loci_looped.evaluation.experiments.results import Results
+from loci_looped.evaluation.experiments.scoring import ScoredClip, watch_and_score
+from loci_looped.evaluation.experiments.takes import Size, Told, VanishTake, silent
+from loci_looped.evaluation.experiments.test_sets import Item, pair_takes
+from loci_looped.evaluation.experiments.watching import BATCH
+from loci_looped.evaluation.statistics import pairwise_accuracy
+from loci_looped.model import GateKind
+from loci_looped.subject import Subject
+
+PROTOCOLS = {"slot": "violations/peak-slot-error-from-event", "frame": "violations/peak-frame-error-from-event"}
+
+
+@dataclass(frozen=True)
+class Pairs:
+    """The pairs of one kind; equal films are watched once, whatever kinds they serve."""
+
+    kind: ViolationKind
+    takes: list[tuple[VanishTake, VanishTake]]
+
+
+def all_pairs(count: int, size: Size, seed: int, kinds: Sequence[ViolationKind] = VIOLATIONS) -> list[Pairs]:
+    if count < 1:
+        raise LociError(f"{count} pairs of each violation are none: ask for one or more with --pairs.")
+    return [Pairs(kind, pair_takes(kind, count, size, seed)) for kind in kinds]
+
+
+def put_violations(
+    results: Results, prefix: str, subject: Subject, gate: GateKind, pairs: Sequence[Pairs], *, batch: int = BATCH,
+    workers: int = 1, told: Told = silent, seed: int = 0,
+) -> list[ScoredClip]:
+    """Accuracy with its bootstrap interval for each kind and for all together; returns the watched clips."""
+    unique = {take.key(): take for group in pairs for pair in group.takes for take in pair}
+    items = [Item("surprise" if take.scene.violation else "control", take) for take in unique.values()]
+    scored, failures = watch_and_score(
+        subject, items, gate, batch=batch, workers=workers, told=told, stage=f"watching pairs, {subject.name} {gate}"
+    )
+    for sentence in failures:
+        results.fail(sentence)
+    # Clips that could not be scored are missing, so the films are found again by scene, seed and source.
+    found = {(clip.source, clip.seed): clip for clip in scored}
+    by_key = {key: found.get((take.source, take.seed)) for key, take in unique.items()}
+    everything: dict[str, list[tuple[float, float]]] = {name: [] for name in PROTOCOLS}
+    for group in pairs:
+        watched = [(by_key[control.key()], by_key[violation.key()]) for control, violation in group.takes]
+        whole = [(usual, strange) for usual, strange in watched if usual is not None and strange is not None]
+        if not whole:
+            results.warn(f"{prefix}: none of the {group.kind} pairs could be scored.")
+            continue
+        for name in PROTOCOLS:
+            values = [(surprise(usual, strange, name), surprise(strange, strange, name)) for usual, strange in whole]
+            everything[name] += values
+            _put(results, f"{prefix}/{group.kind}/{name}", values, name, seed)
+    for name, values in everything.items():
+        if values:
+            _put(results, f"{prefix}/all/{name}", values, name, seed)
+    return scored
+
+
+def _put(results: Results, key: str, values: Sequence[tuple[float, float]], name: str, seed: int) -> None:
+    usual, strange = (np.array(column) for column in zip(*values, strict=True))
+    estimate = pairwise_accuracy(strange, usual, seed)
+    results.put(f"{key}_accuracy", estimate, PROTOCOLS[name], percent=True)
+
+
+def surprise(clip: ScoredClip, violation: ScoredClip, measure: str) -> float:
+    """The largest surprise in a clip from the moment on at which its violation twin departs from it."""
+    event = next(event.frame for event in violation.events if event.kind == "violation")
+    first = max(0, event - 1)           # the prediction for the frame of the event is made one frame before
+    said = clip.recording
+    if said.slot_errors is None or said.frame_errors is None:
+        raise LociError("Surprise needs a predicted frame, but this model predicts none: evaluate a network instead.")
+    if measure == "frame":
+        return float(said.frame_errors[first:-1].max())
+    owners = clip.object_of_slot()
+    is_screen = np.array([owner >= 0 and not clip.movers[owner] for owner in owners])
+    errors = np.where(said.present & ~is_screen, said.slot_errors, 0.0)
+    return float(errors[first:-1].max()) if errors.size else 0.0
