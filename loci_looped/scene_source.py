@@ -9,13 +9,15 @@ from loci_looped.data.clip import ObjectTruth
 from loci_looped.data.readers.images import Size
 from loci_looped.data.readers.video import Selection
 from loci_looped.data.render import empty, quantised
-from loci_looped.data.scene import Scene, Violation
+from loci_looped.data.scene import VIOLATIONS, Scene, Violation
 from loci_looped.data.scene_render import SceneFrame, check_size, render_frame, scene_events
 from loci_looped.data.vanish import REMOVAL_TIME, STRIDE, crossing_scene, training_scene
+from loci_looped.data.violations import matched_scenes
 from loci_looped.errors import LociError
 from loci_looped.sources import Shot, Source
 
-KINDS = ("control", "control-1", "surprise", "training")
+KINDS = ("control", "control-1", "surprise", "training", *VIOLATIONS, *(f"{kind}-control" for kind in VIOLATIONS))
+"""`surprise` is the paper's scenario; `vanish` and the other violations have each a control of their own."""
 
 
 def scene_source(scene: Scene, size: Size, frames: Sequence[int] | None = None, name: str = "scene") -> Source:
@@ -67,4 +69,8 @@ def _named_scene(seed: int, kind: str) -> Scene:
         return replace(scene, movers=scene.movers[:1])
     if kind == "surprise":
         return replace(scene, violation=Violation("vanish", REMOVAL_TIME, mover=1))
+    for name in VIOLATIONS:
+        if kind in (name, f"{name}-control"):
+            control, violated = matched_scenes(name, seed)
+            return violated if kind == name else control
     raise LociError(f"There is no kind of scene {kind!r}. Choose one of: {', '.join(KINDS)}.")

@@ -155,3 +155,15 @@ def test_a_text_file_is_not_a_film(model: LociLooped, tmp_path: Path) -> None:
     (tmp_path / "notes.mp4").write_text("not a film at all")
     with pytest.raises(LociError, match="not a film"):
         list(watch(model, tmp_path / "notes.mp4"))
+
+
+def test_every_named_scene_is_the_one_the_generators_make() -> None:
+    from loci_looped.data.vanish import surprise_clip
+    from loci_looped.data.violations import matched_pair
+
+    control, violated = matched_pair("colour", 4, samples=3)
+    for name, clip in (("surprise", surprise_clip(4)), ("colour", violated), ("colour-control", control)):
+        shots = list(open_source(f"vanish:seed=4,kind={name}").shots())
+        assert len(shots) == len(clip) == 80
+        for t in (0, 35, 79):
+            assert np.array_equal(shots[t].picture, clip.frames[t]), (name, t)
