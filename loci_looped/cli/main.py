@@ -58,6 +58,11 @@ def _import_official() -> Verb:
     return main
 
 
+def _export() -> Verb:
+    from loci_looped.cli.export import main
+    return main
+
+
 def _fetch() -> Verb:
     from loci_looped.cli.fetch import main
     return main
@@ -73,6 +78,7 @@ VERBS: dict[str, tuple[Callable[[], Verb], str]] = {
     "generate": (_generate, "make clips: vanish, collide, balls"),
     "inspect": (_inspect, "what is in a clip, a folder of clips or a film"),
     "import-official": (_import_official, "read the authors' checkpoints"),
+    "export": (_export, "the time step as an ONNX or torch.export graph"),
     "fetch": (_fetch, "get the weights of LPIPS, checked by hash"),
 }
 

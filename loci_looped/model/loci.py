@@ -253,9 +253,8 @@ class LociLooped(nn.Module):
         strongest = strongest_visibility(present)
         seen = strongest > self.config.recruiting.bound_threshold
         settled = registry.settled.unsqueeze(1)
-        expected = torch.where(settled, registry.bound_ahead, seen)
-        seen = seen & (expected | registry.bound)
-        bound = torch.where(settled, registry.bound | seen, seen)
+        seen = seen & (~settled | registry.bound_ahead | registry.bound)
+        bound = seen | (settled & registry.bound)
         visibility = torch.where(settled, torch.maximum(registry.visibility, strongest), strongest)
         return dataclasses.replace(registry, assigned=assigned, bound=bound, visibility=visibility), seen
 

@@ -145,7 +145,7 @@ class Recruiting(nn.Module):
         else:
             # A slot that looks but holds nothing is moved first, then a slot that was never used.
             idle, unused = assigned & ~bound, ~assigned
-            candidates = torch.where(idle.any(1, keepdim=True), idle, unused)
+            candidates = idle | (unused & ~idle.any(1, keepdim=True))
             target = torch.where(candidates.any(1), candidates.int().argmax(1), slots)
         enough = worst > self.config.recruiting.minimum_error
         chosen = F.one_hot(target, slots + 1)[:, :slots].bool() & (due & enough).unsqueeze(1)
