@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-BUCKET = 8
-"""Slots are folded in multiples of this: convolution libraries prepare a kernel per batch size, and preparing costs."""
+SIZES = 16
+"""Slots are folded in so many different numbers at most: convolution libraries prepare a kernel for each, which costs."""
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,8 @@ class Active:
             return Active(assigned, None)
         flat = assigned.flatten()
         count = int(torch.count_nonzero(flat))
-        rounded = min(flat.numel(), -(-max(1, count) // BUCKET) * BUCKET)
+        bucket = -(-flat.numel() // SIZES)      # one for a single stream, so that there every idle slot is saved
+        rounded = min(flat.numel(), -(-max(1, count) // bucket) * bucket)
         if rounded == flat.numel():
             return Active(assigned, None)
         return Active(assigned, torch.argsort(flat, descending=True, stable=True)[:rounded], count)
