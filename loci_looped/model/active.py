@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 SIZES = 16
-"""Slots are folded in so many different numbers at most: convolution libraries prepare a kernel for each, which costs."""
+"""Slots are folded in at most so many different numbers: convolution libraries prepare a kernel for each."""
 
 
 @dataclass(frozen=True)

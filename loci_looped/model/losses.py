@@ -55,8 +55,8 @@ def gestalt_change(output: StepOutput) -> Tensor:
     """How much each object's look changed, both pictures moved to the image's centre."""
     if output.objects_after is None:
         raise ValueError(
-            "The gestalt-change loss compares whole objects, which only a training step (no warm-up) with own_object='whole' "
-            "decodes: set loss.gestalt_change to 0 or model.own_object to 'whole'."
+            "The gestalt-change loss compares whole objects, which only a training step (no warm-up) with "
+            "own_object='whole' decodes: set loss.gestalt_change to 0 or model.own_object to 'whole'."
         )
     before = _centred(torch.sigmoid(output.objects_before.detach() - COLOUR_SHIFT), output.previous.position.detach())
     after = _centred(torch.sigmoid(output.objects_after - COLOUR_SHIFT), output.predicted.position.detach())
