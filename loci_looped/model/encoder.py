@@ -15,6 +15,9 @@ from .state import SlotCodes
 
 INPUT_CHANNELS = 12
 
+PRIOR_FLOOR = 1e-5
+"""How much a slot may look far away from its place. With 1e-3 a large object draws all slots to itself."""
+
 
 class _ForcedGain(torch.autograd.Function):
     """tanh(u) · x, where u receives the gradient -1 whatever the loss: a gain that grows by itself during training."""
@@ -95,7 +98,7 @@ class Encoder(nn.Module):
 
         if self.config.encoder.position_prior:
             own = gaussian_map(active.fold(previous.position), active.fold(previous.size), self.config.latent)
-            place_map = place_map + torch.log(own + 1e-3)
+            place_map = place_map + torch.log(own + PRIOR_FLOOR)
         attention = torch.softmax(place_map.flatten(1), dim=1).view_as(place_map)
         rows, columns = (grid(n, place_map) for n in self.config.latent)
         position = torch.stack([attention.sum(2) @ rows, attention.sum(1) @ columns], dim=-1)
