@@ -24,7 +24,7 @@ def write_film(path: str | Path, frames: Frames, fps: float = 25.0, lossless: bo
     `frames` may be an array (T, H, W, 3) or anything that yields frames, so a long film needs no memory.
     Players want even sizes: a film with an odd side gets one more row or column, a copy of the last one. With
     `lossless` every pixel is kept, at any size, but browsers do not play it. `quality` is H.264's constant rate factor
-    (0 best, 51 worst).
+    (0 best, 51 worst). Pictures are what they were; the bytes of a lossy film are the encoder's affair and may vary.
     """
     path = Path(path)
     if path.suffix.lower() not in SUFFIXES:
@@ -68,7 +68,6 @@ def _write_h264(path: Path, frames: Iterator[NDArray[np.uint8]], fps: float, los
         stream.width = width if lossless else width + width % 2
         stream.height = height if lossless else height + height % 2
         stream.options = {"qp": "0"} if lossless else {"crf": str(quality)}
-        stream.codec_context.thread_count = 1           # the same bytes on every machine
         pad = ((0, stream.height - height), (0, stream.width - width), (0, 0))
         for frame in _chain(first, frames):
             picture = av.VideoFrame.from_ndarray(np.pad(frame, pad, mode="edge"), format="rgb24")

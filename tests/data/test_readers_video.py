@@ -56,12 +56,6 @@ def test_gif_has_as_many_frames_as_were_written(tmp_path: Path, film: np.ndarray
     assert video.read(tmp_path / "f.gif").clip.frames.shape == (7, 33, 47, 3)
 
 
-def test_same_film_same_bytes(tmp_path: Path, film: np.ndarray) -> None:
-    for name in ("a.mp4", "b.mp4"):
-        write_film(tmp_path / name, film)
-    assert (tmp_path / "a.mp4").read_bytes() == (tmp_path / "b.mp4").read_bytes()
-
-
 def test_selection_takes_the_asked_frames(tmp_path: Path, film: np.ndarray) -> None:
     write_film(tmp_path / "f.mkv", film, lossless=True)
     folder = _folder(tmp_path / "frames")
