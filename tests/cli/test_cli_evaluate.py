@@ -1,0 +1,194 @@
+"""`loci evaluate` through the real entry point: files, equal numbers, partial results, and sentences for mistakes."""
+
+from __future__ import annotations
+
+import csv
+import dataclasses
+import json
+from pathlib import Path
+from typing import get_args, get_type_hints
+
+import pytest
+import torch
+
+from loci_looped.cli import evaluate
+from loci_looped.cli.main import main
+from loci_looped.data import vanish
+from loci_looped.data.scene import VIOLATIONS
+from loci_looped.data.store import save_clip
+from loci_looped.evaluation.experiments import evaluation, scoring
+from loci_looped.model import GateKind, LociLooped
+from loci_looped.model.config import preset
+from loci_looped.storage import save_network
+from loci_looped.subject import open_subject
+from loci_looped.training.checkpoint import Checkpoint, write_checkpoint
+from loci_looped.training.config import recipe
+
+
+@pytest.fixture(scope="module", autouse=True)
+def cache(tmp_path_factory: pytest.TempPathFactory):  # type: ignore[no-untyped-def]
+    """Films are made once for all tests of this file."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("LOCI_CACHE", str(tmp_path_factory.mktemp("cache")))
+        yield
+
+
+def tiny() -> LociLooped:
+    torch.manual_seed(0)
+    return LociLooped(dataclasses.replace(preset("adept-small"), slots=3, gestalt=8, latent=(4, 6)))
+
+
+@pytest.fixture(scope="module")
+def network(tmp_path_factory: pytest.TempPathFactory) -> str:
+    return str(save_network(tmp_path_factory.mktemp("nets") / "tiny", tiny(), {"recipe": "test", "seed": 3}))
+
+
+def test_the_words_of_the_command_line_are_those_of_the_experiments() -> None:
+    hints = get_type_hints(evaluate.Arguments)
+    assert get_args(evaluate.ExperimentName) == evaluation.EXPERIMENTS
+    assert get_args(evaluate.Gate) == get_args(GateKind)
+    assert evaluate.Arguments("x").kinds == VIOLATIONS == get_args(evaluate.Kind)
+    assert evaluate.Arguments("x").probabilities == evaluation.Options("interruptions").probabilities
+    assert evaluate.Arguments("x").modes == evaluation.MODES
+    assert evaluate.Arguments("x").steps == evaluation.imagination.STEPS
+    assert set(hints) >= {"json", "table", "threads", "seed"}
+
+
+def test_tracking_twice_gives_equal_files_whatever_the_threads(
+    network: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name, threads in (("one", "1"), ("two", "2")):
+        files = ["--json", str(tmp_path / f"{name}.json"), "--table", str(tmp_path / f"{name}.csv")]
+        assert main(["evaluate", network, "--scenes", "3", "--batch", "2", "--threads", threads, *files]) == 0
+    assert (tmp_path / "one.json").read_bytes() == (tmp_path / "two.json").read_bytes()
+    assert (tmp_path / "one.csv").read_bytes() == (tmp_path / "two.csv").read_bytes()
+    told = capsys.readouterr().out
+    assert "MOTA" in told and "learned" in told and "visibility" in told
+    found = json.loads((tmp_path / "one.json").read_text())
+    assert found["complete"] and found["command"] == f"loci evaluate {network} --scenes 3 --batch 2"
+    assert found["subject"]["recipe"] == "test" and len(found["subject"]["weights_sha256"]) == 64
+    assert found["settings"]["test_set"] == {"two_movers": 1, "one_mover": 1, "surprise": 1, "size": [16, 24]}
+    keys = {f"tracking/{gate}/{name}" for gate in ("learned", "open", "visibility")
+            for name in ("error_visible", "error_occluded", "successful", "movers_found", "mota", "official_mota")}
+    assert keys <= set(found["numbers"]) and all("protocol" in number for number in found["numbers"].values())
+    with (tmp_path / "one.csv").open() as file:
+        rows = list(csv.DictReader(file))
+    assert len(rows) == 3 * 3 * 80 * 3 and {row["set"] for row in rows} == {"control", "surprise"}
+
+
+def test_the_kalman_filter_is_measured_in_the_same_way(tmp_path: Path) -> None:
+    assert main(["evaluate", "kalman", "--scenes", "1", "--movers", "2", "--json", str(tmp_path / "k.json")]) == 0
+    numbers = json.loads((tmp_path / "k.json").read_text())["numbers"]
+    assert numbers["tracking/kalman/movers_found"]["value"] == 100
+    assert 0 < numbers["tracking/kalman/error_occluded"]["value"] < 10
+    assert "tracking/kalman/inner_loop_visible" not in numbers          # it has no gates
+
+
+def test_surprise_with_pairs(network: str, tmp_path: Path) -> None:
+    arguments = ["evaluate", network, "-e", "surprise", "--scenes", "3", "--pairs", "1", "--kinds", "vanish", "colour"]
+    assert main([*arguments, "--json", str(tmp_path / "s.json")]) == 0
+    found = json.loads((tmp_path / "s.json").read_text())
+    for kind, count in (("vanish", 1), ("colour", 1), ("all", 2)):
+        number = found["numbers"][f"violations/learned/{kind}/slot_accuracy"]
+        assert number["n"] == count and number["low"] <= number["value"] <= number["high"]
+    assert found["numbers"]["surprise/learned/reappearance/t"]["value"] is None     # it has not learnt anything
+    assert any("no t-test" in note for note in found["notes"])
+
+
+def test_ablation_compares_networks_gates_and_plain_physics(network: str, tmp_path: Path) -> None:
+    arguments = ["evaluate", network, "-e", "ablation", "--beside", "kalman", "--gate", "open", "--scenes", "1"]
+    assert main([*arguments, "--json", str(tmp_path / "a.json")]) == 0
+    found = json.loads((tmp_path / "a.json").read_text())
+    assert {"ablation/tiny/open/mota", "ablation/kalman/mota"} <= set(found["numbers"])
+    assert found["settings"]["difference_from"] == "tiny/open" and found["subject"]["beside"][0]["name"] == "kalman"
+
+
+def test_interruptions_and_imagination_with_untrained_networks(network: str, tmp_path: Path) -> None:
+    arguments = ["evaluate", network, "-e", "interruptions", "--scenes", "1", "--probabilities", "0.2", "--no-lpips"]
+    assert main([*arguments, "--json", str(tmp_path / "i.json"), "--table", str(tmp_path / "i.csv")]) == 0
+    numbers = json.loads((tmp_path / "i.json").read_text())["numbers"]
+    assert numbers["interruptions/learned/0.2/visible/psnr"]["value"] > 5
+    assert len((tmp_path / "i.csv").read_text().splitlines()) == 43
+    small = dataclasses.replace(preset("balls-small"), gestalt=8, latent=(4, 4))
+    balls = save_network(tmp_path / "balls", LociLooped(small))
+    arguments = ["evaluate", str(balls), "-e", "imagination", "--scenes", "1", "--steps", "10", "--modes", "black"]
+    assert main([*arguments, "--json", str(tmp_path / "b.json")]) == 0
+    numbers = json.loads((tmp_path / "b.json").read_text())["numbers"]
+    assert numbers["imagination/interaction/learned/black/failed"]["value"] == 100
+
+
+def test_clips_of_the_users_own(network: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = tmp_path / "clips"
+    clip = vanish.control_clip(2, 1, (16, 24), samples=1)
+    save_clip(clip, folder / "a.clip")
+    save_clip(dataclasses.replace(clip, truth=None, source="film.mp4"), folder / "b.clip")
+    arguments = ["evaluate", network, "--clips", str(folder), "--gate", "open", "--json", str(tmp_path / "c.json")]
+    assert main(arguments) == 0
+    found = json.loads((tmp_path / "c.json").read_text())
+    assert not found["complete"] and "film.mp4" in found["failures"][0] and "no ground truth" in found["failures"][0]
+    assert "These results are partial" in capsys.readouterr().out
+    (folder / "a.clip").unlink()
+    assert main(arguments) == 2
+    assert "None of the 1 clips could be scored" in capsys.readouterr().err
+
+
+def test_what_was_found_before_an_interruption_is_kept(
+    network: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    original = scoring.record
+
+    def stopped_at_the_second_gate(model, clips):  # type: ignore[no-untyped-def]
+        if model.gate != "learned":
+            raise KeyboardInterrupt
+        return original(model, clips)
+
+    monkeypatch.setattr(scoring, "record", stopped_at_the_second_gate)
+    arguments = ["evaluate", network, "--scenes", "1", "--threads", "1", "--json", str(tmp_path / "p.json")]
+    assert main(arguments) == 130
+    found = json.loads((tmp_path / "p.json").read_text())
+    assert not found["complete"] and "stopped" in found["notes"][-1]
+    assert "tracking/learned/mota" in found["numbers"] and "tracking/open/mota" not in found["numbers"]
+    assert "partial" in capsys.readouterr().out
+
+
+def test_a_run_under_way_is_measured_by_its_newest_checkpoint(tmp_path: Path) -> None:
+    run = tmp_path / "my-run"
+    model = tiny()
+    config = dataclasses.replace(recipe("adept-small"), model=model.config)
+    weights = dict(model.state_dict())
+    write_checkpoint(run / "checkpoints", Checkpoint(
+        700, {"weights": weights, "average": weights}, {"level": 1, "seconds": 120.0, "config": config.to_json()}))
+    subject = open_subject(str(run))
+    assert subject.name == "my-run" and subject.facts["updates"] == 700 and subject.facts["minutes"] == 2.0
+    assert subject.network is not None and subject.frame == (16, 24) and not subject.network.training
+    for name, value in subject.network.state_dict().items():
+        assert torch.equal(value, weights[name])
+    save_network(run / "network", model)
+    assert open_subject(str(run)).facts["kind"] == "network"
+
+
+@pytest.mark.parametrize(("arguments", "told"), [
+    (["no-such-network"], "There is no network called 'no-such-network'"),
+    (["kalman", "-e", "surprise"], "Kalman filter predicts none"),
+    (["kalman", "-e", "interruptions"], "Kalman filter predicts none"),
+    (["kalman", "--scenes", "0"], "test set of 0 scenes is empty"),
+    (["kalman", "--beside", "kalman"], "--experiment ablation"),
+    (["NETWORK", "-e", "imagination"], "Bouncing balls are square"),
+    (["NETWORK", "-e", "surprise", "--movers", "2", "--scenes", "1"], "needs surprise scenes"),
+    (["NETWORK", "-e", "interruptions", "--probabilities", "1.5"], "between 0 and 1"),
+    (["kalman", "--json", "FOLDER"], "cannot be written"),
+    (["FOLDER"], "holds no network"),
+])
+def test_mistakes_are_told(
+    arguments: list[str], told: str, network: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    real = {"NETWORK": network, "FOLDER": str(tmp_path)}
+    assert main(["evaluate", *(real.get(word, word) for word in arguments)]) == 2
+    error = capsys.readouterr().err
+    assert told in error and "Traceback" not in error
+
+
+def test_a_run_without_weights_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "run" / "checkpoints").mkdir(parents=True)
+    assert main(["evaluate", str(tmp_path / "run")]) == 2
+    assert "has no weights yet" in capsys.readouterr().err
