@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import torch
 from torch import Tensor
 from torch.nn import functional as F
@@ -19,12 +21,33 @@ def foreground(frame: Tensor, background: Tensor) -> Tensor:
     return (distance > FOREGROUND_THRESHOLD).to(frame.dtype)
 
 
-def picture_loss(painted: Tensor, target: Tensor) -> Tensor:
-    """Mean binary cross entropy over pixels and colours.
+class _CrossEntropy(torch.autograd.Function):
+    """-t log p - (1 - t) log(1 - p), logarithms not below -100: PyTorch's definition, but in vector instructions, and
+    NaN in gives NaN out instead of an exception.
+    """
+
+    @staticmethod
+    def forward(ctx: Any, p: Tensor, t: Tensor) -> Tensor:
+        ctx.save_for_backward(p, t)
+        return (t - 1) * torch.log1p(-p).clamp_(min=-100) - t * torch.log(p).clamp_(min=-100)
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, None]:
+        p, t = ctx.saved_tensors
+        return gradients[0] * (p - t) / ((1 - p) * p).clamp_(min=1e-12), None
+
+
+def cross_entropy(painted: Tensor, target: Tensor) -> Tensor:
+    """Binary cross entropy per pixel and colour.
 
     Soft-max masks may sum to a hair above 1; the clamp keeps the logarithm's argument in its domain.
     """
-    return F.binary_cross_entropy(painted.clamp(0, 1), target)
+    return _CrossEntropy.apply(painted.clamp(0, 1), target)
+
+
+def picture_loss(painted: Tensor, target: Tensor) -> Tensor:
+    """Mean binary cross entropy over pixels and colours."""
+    return cross_entropy(painted, target).mean()
 
 
 def balanced_picture_loss(painted: Tensor, target: Tensor, front: Tensor) -> Tensor:
@@ -32,7 +55,7 @@ def balanced_picture_loss(painted: Tensor, target: Tensor, front: Tensor) -> Ten
 
     `front` is (B, 1, H, W). Each scene is normalised by itself, so that scenes in other processes do not matter.
     """
-    loss = F.binary_cross_entropy(painted.clamp(0, 1), target, reduction="none").mean(1, keepdim=True)
+    loss = cross_entropy(painted, target).mean(1, keepdim=True)
     behind = 1 - front
     of_front = (loss * front).sum((1, 2, 3)) / (front.sum((1, 2, 3)) + 1)
     of_background = (loss * behind).sum((1, 2, 3)) / (behind.sum((1, 2, 3)) + 1)

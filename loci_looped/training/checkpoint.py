@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from safetensors.torch import load_file, save
+from safetensors import SafetensorError
+from safetensors.torch import load, save
 from torch import Tensor
 
 from loci_looped.errors import LociError
@@ -26,35 +27,41 @@ VERSION = 1
 @dataclass(frozen=True)
 class Checkpoint:
     update: int
-    tensors: dict[str, dict[str, Tensor]]   # "weights", "average", "optimiser", "random"
-    values: dict[str, Any]                  # counters, elapsed time, configuration
+    tensors: dict[str, dict[str, Tensor]]   # by file: "weights", "average", "optimiser", "random"
+    values: dict[str, Any]                  # counters, clocks, running means, configuration
 
 
 def write_checkpoint(folder: Path, checkpoint: Checkpoint, keep: int = KEPT) -> Path:
-    """Write beside, flush to disk, rename: a kill or a full disk at any moment leaves the previous checkpoint intact."""
-    folder.mkdir(parents=True, exist_ok=True)
-    for stale in folder.glob(".partial-*"):
-        shutil.rmtree(stale, ignore_errors=True)
+    """Write beside, flush to disk, rename: a kill or a full disk at any moment leaves the one before intact."""
     target = folder / f"update-{checkpoint.update:09d}"
     partial = folder / f".partial-{os.getpid()}-{checkpoint.update:09d}"
     try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for left_over in folder.glob(".partial-*"):
+            shutil.rmtree(left_over, ignore_errors=True)
         partial.mkdir()
         sums = {}
         for name, tensors in checkpoint.tensors.items():
-            content = save({key: value.contiguous() for key, value in tensors.items()})
+            content = save({key: value.detach().cpu().contiguous() for key, value in tensors.items()})
             sums[f"{name}.safetensors"] = hashlib.sha256(content).hexdigest()
             _write(partial / f"{name}.safetensors", content)
         state = {"version": VERSION, "update": checkpoint.update, "sha256": sums, "values": checkpoint.values}
         _write(partial / STATE, json.dumps(state, indent=1).encode())
+        _sync(partial)
         if target.exists():
-            shutil.rmtree(target)
+            # A second checkpoint of one update holds the same; the first is only worth moving if it is damaged.
+            if _is_whole(target):
+                shutil.rmtree(partial)
+                return target
+            os.replace(target, folder / f".partial-damaged-{checkpoint.update:09d}")
         os.replace(partial, target)
         _sync(folder)
     except OSError as error:
         shutil.rmtree(partial, ignore_errors=True)
+        reason = error.strerror or str(error)
         raise LociError(
-            f"The checkpoint of update {checkpoint.update} could not be written to {folder} ({error.strerror or error}). "
-            "The previous one is intact; free some space and resume."
+            f"The checkpoint of update {checkpoint.update} could not be written to {folder}: {reason}. "
+            "The one before it is intact; free some space."
         ) from error
     for old in checkpoints(folder)[:-keep]:
         shutil.rmtree(old, ignore_errors=True)
@@ -76,6 +83,14 @@ def _sync(folder: Path) -> None:
         os.close(handle)
 
 
+def _is_whole(path: Path) -> bool:
+    try:
+        read_checkpoint(path)
+    except LociError:
+        return False
+    return True
+
+
 def checkpoints(folder: Path) -> list[Path]:
     """Finished checkpoints, oldest first."""
     return sorted(path for path in folder.glob("update-*") if NAME.fullmatch(path.name))
@@ -84,17 +99,20 @@ def checkpoints(folder: Path) -> list[Path]:
 def read_checkpoint(path: Path) -> Checkpoint:
     """One checkpoint, its checksums verified; anything wrong is a sentence."""
     try:
-        state = json.loads((path / STATE).read_text())
+        state = json.loads((path / STATE).read_text(encoding="utf-8"))
+        if state["version"] != VERSION:
+            raise LociError(f"{path} was written by another version of this package ({state['version']}).")
         tensors = {}
         for name, wanted in state["sha256"].items():
             file = path / name
-            if hashlib.sha256(file.read_bytes()).hexdigest() != wanted:
+            content = file.read_bytes()
+            if hashlib.sha256(content).hexdigest() != wanted:
                 raise LociError(f"{file} is damaged: its checksum does not match.")
-            tensors[file.stem] = load_file(file)
+            tensors[file.stem] = load(content)
         return Checkpoint(int(state["update"]), tensors, state["values"])
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        if isinstance(error, LociError):
-            raise
+    except LociError:
+        raise
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, SafetensorError) as error:
         raise LociError(f"{path} is no complete checkpoint ({error}).") from error
 
 

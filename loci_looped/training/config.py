@@ -18,14 +18,14 @@ World = Literal["vanish", "collide", "balls-interaction", "balls-occlusion"]
 @dataclass(frozen=True)
 class DataConfig:
     world: World = "vanish"
-    """The generator; ignored where `folder` is given."""
+    """The generator. Where `folder` is given, only the validation scenes come from it."""
     folder: str = ""
-    """Clips on disk instead: a folder of stored clips."""
+    """Train on clips on disk instead: a folder of stored clips (loci generate makes such folders)."""
     clips: int = 1000
     """How many different clips are generated."""
     first_seed: int = 0
     stride: int = 1
-    """Use every so-manieth frame of a stored clip. Generated clips already come at the paper's stride."""
+    """Use every so-manieth frame, beginning anywhere in the first stride."""
     batch: int = 16
     """Clips per update, over all processes together."""
 
@@ -92,20 +92,32 @@ class TrainConfig:
     log_every: int = 100
     validate_every: int = 5000
     validation_scenes: int = 16
+    """Scenes of the quick look during training; with 0 there is none."""
 
     def to_json(self) -> dict[str, Any]:
         return dataclasses.asdict(self)
 
     @staticmethod
     def from_json(values: dict[str, Any]) -> TrainConfig:
+        """The inverse of `to_json`."""
         known = dict(values)
-        known["model"] = LociConfig.from_json(known["model"])
-        for name, part in (("data", DataConfig), ("loss", LossConfig), ("curriculum", Curriculum)):
-            known[name] = part(**known[name])
-        optimiser = dict(known["optimiser"])
-        optimiser["steps"] = tuple(tuple(step) for step in optimiser["steps"])
-        known["optimiser"] = OptimiserConfig(**optimiser)
-        return TrainConfig(**known)
+        try:
+            known["model"] = LociConfig.from_json(known["model"])
+            for name, part in _PARTS.items():
+                known[name] = part(**{key: _pairs(value) for key, value in known[name].items()})
+            return TrainConfig(**known)
+        except (TypeError, KeyError) as error:
+            raise LociError(f"The configuration of the run is of another version of this package ({error}).") from error
+
+
+_PARTS: dict[str, Any] = {
+    "data": DataConfig, "optimiser": OptimiserConfig, "loss": LossConfig, "curriculum": Curriculum,
+}
+
+
+def _pairs(value: Any) -> Any:
+    """JSON has lists where schedules have tuples of pairs."""
+    return tuple(tuple(pair) for pair in value) if isinstance(value, list) else value
 
 
 def differences(ours: TrainConfig, theirs: TrainConfig) -> list[str]:
@@ -118,7 +130,8 @@ def differences(ours: TrainConfig, theirs: TrainConfig) -> list[str]:
         return result
 
     before, after = flat(ours.to_json()), flat(theirs.to_json())
-    return [f"{key}: {before.get(key)} -> {after.get(key)}" for key in {**before, **after} if before.get(key) != after.get(key)]
+    changed = [key for key in {**before, **after} if before.get(key) != after.get(key)]
+    return [f"{key}: {before.get(key)} -> {after.get(key)}" for key in changed]
 
 
 _SMALL_OPTIMISER = OptimiserConfig(
@@ -139,37 +152,43 @@ _SMALL = TrainConfig(
 RECIPES: dict[str, TrainConfig] = {
     "adept": TrainConfig(
         name="adept", model=NETWORKS["adept"],
-        optimiser=OptimiserConfig(steps=((400_000, 3.333e-5),)),
-        curriculum=Curriculum(),
+        # The paper's chain of four runs, each with a fresh optimiser; the fourth at level 2.
+        optimiser=OptimiserConfig(steps=((400_000, 3.333e-5), (600_000, 3.333e-5), (800_000, 3.333e-5))),
+        curriculum=Curriculum(drop_rest=True),
         level_two_from=800_000,
     ),
     "clevrer": TrainConfig(
-        name="clevrer", model=NETWORKS["clevrer"], data=DataConfig(world="collide", batch=32, clips=10_000),
-        optimiser=OptimiserConfig(steps=((200_000, 3.3333e-5),)),
+        name="clevrer", model=NETWORKS["clevrer"],
+        data=DataConfig(world="collide", batch=32, clips=10_000, stride=2),
+        optimiser=OptimiserConfig(steps=((200_000, 3.3333e-5), (600_000, 3.3333e-5))),
+        # The blackouts are the paper's; the released configurations forgot them.
         curriculum=Curriculum(
-            updates=800_000, settle_stochastically=True, gate_from=100_000, window_to=4,
-            blackout_from=0.2, blackout_to=0.2,
+            updates=800_000, settle_stochastically=True, gate_from=100_000, window_steps=((200_000, 3), (600_000, 4)),
+            drop_rest=True, blackout_from=0.2, blackout_to=0.2,
         ),
     ),
     "balls": TrainConfig(
         name="balls", model=NETWORKS["balls"], data=DataConfig(world="balls-interaction", batch=128, clips=10_000),
         optimiser=OptimiserConfig(
-            learning_rate=4e-4, steps=((400_000, 1e-4), (800_000, 5e-5)), decay=0.75, decay_every=100_000, initial_until=30_000,
+            learning_rate=4e-4, steps=((400_000, 1e-4), (800_000, 5e-5)), decay=0.75, decay_every=100_000,
+            initial_until=30_000,
         ),
         loss=LossConfig(gestalt_change=0.25),
         curriculum=Curriculum(
             updates=1_200_000, foreground_until=3_000_000, background_from=15_000, gate_from=40_000,
-            window_to=3, window_every=100_000, blackout_from=0.1, blackout_to=0.45,
+            window_to=3, window_every=100_000, drop_rest=True, blackout_from=0.1, blackout_to=0.45,
         ),
         warm_up=5,
     ),
     "adept-small": _SMALL,
     "clevrer-small": dataclasses.replace(
-        _SMALL, name="clevrer-small", model=NETWORKS["clevrer-small"], data=DataConfig(world="collide", batch=8, clips=600),
+        _SMALL, name="clevrer-small", model=NETWORKS["clevrer-small"],
+        data=DataConfig(world="collide", batch=8, clips=600, stride=2),
         curriculum=dataclasses.replace(_SMALL_CURRICULUM, blackout_from=0.2, blackout_to=0.2),
     ),
     "balls-small": dataclasses.replace(
-        _SMALL, name="balls-small", model=NETWORKS["balls-small"], data=DataConfig(world="balls-interaction", batch=8, clips=600),
+        _SMALL, name="balls-small", model=NETWORKS["balls-small"],
+        data=DataConfig(world="balls-interaction", batch=8, clips=600),
         curriculum=dataclasses.replace(_SMALL_CURRICULUM, blackout_from=0.1, blackout_to=0.45, blackout_every=200),
     ),
 }

@@ -9,27 +9,52 @@ EARLY = 1500
 """Before so many updates nothing can be said."""
 
 
-def complaints(update: int, phase: Phase, means: dict[str, float], look: Validation | None) -> list[str]:
-    """Sentences, most serious first; empty while all is well."""
-    found = []
-    if update >= EARLY and means.get("bound_slots", 1.0) < 0.05:
-        found.append(
-            "No slot holds anything: the network explains the frames by the background alone. Lengthen the foreground phase "
-            "(--curriculum.foreground-until), or use --loss.balanced True so that small objects count."
+def complaints(
+    update: int, phase: Phase, means: dict[str, float], look: Validation | None = None
+) -> dict[str, str]:
+    """What is wrong, by kind, most serious first; empty while all is well. `means` are those of the training log."""
+    found: dict[str, str] = {}
+    if update >= EARLY:
+        found |= _of_training(phase, means)
+    if look is not None:
+        found |= _of_validation(phase, look)
+    return found
+
+
+def _of_training(phase: Phase, means: dict[str, float]) -> dict[str, str]:
+    found = {}
+    if means.get("bound_slots", 1.0) < 0.05:
+        found["nothing bound"] = (
+            "No slot holds anything: the network explains the frames by the background alone. Lengthen the foreground "
+            "phase (--curriculum.foreground-until), or use --loss.balanced so that small objects count."
         )
-    if look is None:
-        return found
+    elif phase != "foreground" and means.get("foreground_error", 0.0) > 0.9 * means.get("bare_error", float("inf")):
+        found["background only"] = (
+            "Where objects are, the prediction is hardly better than the empty background: slots are placed but paint "
+            "nothing. Lengthen the foreground phase (--curriculum.foreground-until) or let the background fade in more "
+            "slowly (--curriculum.background-over)."
+        )
+    return found
+
+
+def _of_validation(phase: Phase, look: Validation) -> dict[str, str]:
+    found = {}
     if look.movers_found < 30:
-        found.append(
-            f"Only {look.movers_found:.0f} % of the movers are found by any slot: most slots are dead. Try another seed or a "
-            "longer foreground phase."
+        found["dead slots"] = (
+            f"Only {look.movers_found:.0f} % of the movers are found by any slot: most slots are dead. Try another "
+            "--seed or a longer foreground phase (--curriculum.foreground-until)."
         )
     if look.slots_per_mover > 1.6:
-        found.append(
-            f"Each mover is held by {look.slots_per_mover:.1f} slots: objects are split. A larger gestalt code or fewer slots help."
+        found["split objects"] = (
+            f"Each mover is held by {look.slots_per_mover:.1f} slots: several slots share one object. A larger "
+            "--model.gestalt or fewer --model.slots help."
         )
     if phase == "imagination" and look.position_gate_hidden > 0.9 and look.position_gate_visible > 0.9:
-        found.append("The percept gate never closes, so nothing is imagined. Raise --model.gate.l0-weight.")
+        found["gate open"] = (
+            "The percept gate never closes, so nothing is imagined. Raise --model.gate.l0-weight."
+        )
     if phase == "imagination" and look.position_gate_visible < 0.02:
-        found.append("The percept gate is shut all the time, so nothing is perceived. Lower --model.gate.l0-weight.")
+        found["gate shut"] = (
+            "The percept gate is shut all the time, so nothing is perceived. Lower --model.gate.l0-weight."
+        )
     return found

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-from collections import defaultdict
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -12,39 +11,55 @@ from typing import Any
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
+from loci_looped.data.atomic import write_text
+
+LOG = "log.jsonl"
+
 
 class Averages:
     """Means of named numbers since the last look."""
 
     def __init__(self) -> None:
-        self._sums: dict[str, float] = defaultdict(float)
-        self._counts: dict[str, int] = defaultdict(int)
+        self._sums: dict[str, float] = {}
+        self._counts: dict[str, int] = {}
 
     def add(self, values: dict[str, float]) -> None:
         for name, value in values.items():
             if math.isfinite(value):
-                self._sums[name] += value
-                self._counts[name] += 1
+                self._sums[name] = self._sums.get(name, 0.0) + value
+                self._counts[name] = self._counts.get(name, 0) + 1
 
     def take(self) -> dict[str, float]:
-        means = {name: self._sums[name] / self._counts[name] for name in self._sums}
-        self._sums.clear()
-        self._counts.clear()
+        means = {name: total / self._counts[name] for name, total in self._sums.items()}
+        self._sums, self._counts = {}, {}
         return means
+
+    def to_json(self) -> dict[str, Any]:
+        return {"sums": dict(self._sums), "counts": dict(self._counts)}
+
+    @staticmethod
+    def from_json(values: dict[str, Any]) -> Averages:
+        averages = Averages()
+        averages._sums, averages._counts = dict(values["sums"]), dict(values["counts"])
+        return averages
 
 
 class RunLog:
     """The log of one run folder. Reopened at update n, it forgets what was written beyond n, as the run itself does."""
 
-    def __init__(self, folder: Path, updates: int, resumed_at: int, console: Console | None = None):
-        self.path = folder / "log.jsonl"
+    def __init__(self, folder: Path, updates: int, resumed_at: int = 0, console: Console | None = None):
+        self.path = folder / LOG
         self.console = console or Console(stderr=True)
-        self._forget_beyond(resumed_at)
+        folder.mkdir(parents=True, exist_ok=True)
+        if self.path.exists():
+            kept = [r for r in _records(self.path) if r["update"] <= resumed_at and resumed_at > 0]
+            write_text(self.path, "".join(json.dumps(record) + "\n" for record in kept))
         self._file = self.path.open("a", encoding="utf-8")
-        self._board = _tensorboard(folder)
+        self._board = _tensorboard(folder, resumed_at)
         self._progress = Progress(
-            TextColumn("[bold]{task.fields[phase]:<11}"), BarColumn(bar_width=20), TextColumn("{task.completed}/{task.total}"),
-            TextColumn("{task.fields[line]}"), TimeElapsedColumn(), TimeRemainingColumn(),
+            TextColumn("[bold]{task.fields[phase]:<11}"), BarColumn(bar_width=20),
+            TextColumn("{task.completed}/{task.total}"), TextColumn("{task.fields[line]}"),
+            TimeElapsedColumn(), TimeRemainingColumn(),
             console=self.console, disable=not self.console.is_terminal,
         )
         self._task: TaskID = self._progress.add_task("", total=updates, completed=resumed_at, phase="", line="")
@@ -53,14 +68,16 @@ class RunLog:
         self._progress.start()
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         self._progress.stop()
         self._file.close()
         if self._board is not None:
             self._board.close()
 
-    def say(self, text: str) -> None:
-        self.console.print(text, highlight=False)
+    def say(self, text: str, style: str | None = None) -> None:
+        self.console.print(text, highlight=False, markup=False, style=style, soft_wrap=True)
 
     def record(self, kind: str, update: int, values: dict[str, Any]) -> None:
         """One JSON line, at once on disk; numbers also go to TensorBoard."""
@@ -73,41 +90,41 @@ class RunLog:
                     self._board.add_scalar(f"{kind}/{name}", value, update)
 
     def progress(self, update: int, phase: str, values: dict[str, float]) -> None:
+        """The line of a terminal, with a bar and the time left; elsewhere one line after the other."""
+        nothing = math.nan
         line = (
-            f"{values['updates_per_second']:.1f}/s  loss {values['loss']:.3f}  foreground {values['foreground_error']:.4f}  "
-            f"slots {values['bound_slots']:.1f}  gates {values['gestalt_gate']:.2f} {values['position_gate']:.2f}"
+            f"{values.get('updates_per_second', nothing):.1f}/s  loss {values.get('loss', nothing):.3f}  "
+            f"foreground {values.get('foreground_error', nothing):.4f}  "
+            f"slots {values.get('bound_slots', nothing):.1f}  "
+            f"gates {values.get('gestalt_gate', nothing):.2f} {values.get('position_gate', nothing):.2f}"
         )
         self._progress.update(self._task, completed=update, phase=phase, line=line)
         if not self.console.is_terminal:
             self.say(f"{update:>8} {phase:<11} {line}")
 
-    def _forget_beyond(self, update: int) -> None:
-        if not self.path.exists():
-            return
-        kept = []
-        for line in self.path.read_text(encoding="utf-8").splitlines():
-            try:
-                if json.loads(line)["update"] <= update:
-                    kept.append(line)
-            except (ValueError, KeyError):
-                continue        # a line cut short by a power failure
-        temporary = self.path.with_suffix(".tmp")
-        temporary.write_text("".join(line + "\n" for line in kept), encoding="utf-8")
-        temporary.replace(self.path)
 
-
-def _tensorboard(folder: Path) -> Any:
+def _tensorboard(folder: Path, resumed_at: int) -> Any:
     try:
         from torch.utils.tensorboard import SummaryWriter
     except ImportError:
         return None
-    return SummaryWriter(str(folder / "tensorboard"))  # type: ignore[no-untyped-call]
+    return SummaryWriter(str(folder / "tensorboard"), purge_step=resumed_at + 1 if resumed_at else None)
+
+
+def _records(path: Path) -> list[dict[str, Any]]:
+    """The whole lines of a log; one cut short by a kill is left out."""
+    records = []
+    for line in path.read_text(encoding="utf-8").splitlines():
+        try:
+            record = json.loads(line)
+        except ValueError:
+            continue
+        if isinstance(record, dict) and "update" in record and "kind" in record:
+            records.append(record)
+    return records
 
 
 def read_log(folder: Path, kind: str) -> list[dict[str, Any]]:
     """The records of one kind, in order."""
-    path = folder / "log.jsonl"
-    if not path.exists():
-        return []
-    records = (json.loads(line) for line in path.read_text(encoding="utf-8").splitlines())
-    return [record for record in records if record["kind"] == kind]
+    path = folder / LOG
+    return [record for record in _records(path) if record["kind"] == kind] if path.exists() else []

@@ -3,24 +3,25 @@
 from __future__ import annotations
 
 import copy
-import dataclasses
-import signal
+import math
 import time
+import warnings
 from pathlib import Path
-from types import FrameType
-from typing import Any
+from typing import NoReturn
 
 import numpy as np
 import torch
 
-from loci_looped.data.dataset import Batch, ClipDataset
+from loci_looped.data.atomic import replacing
+from loci_looped.data.clip import Clip
+from loci_looped.data.dataset import Batch
 from loci_looped.errors import LociError
-from loci_looped.model import LociLooped
-from loci_looped.storage import save_network
+from loci_looped.model import GateKind, LociLooped
+from loci_looped.storage import INSIDE_RUN, save_network
 from loci_looped.training.checkpoint import Checkpoint, newest_checkpoint, write_checkpoint
 from loci_looped.training.config import TrainConfig
 from loci_looped.training.curriculum import Stage
-from loci_looped.training.distributed import World, join
+from loci_looped.training.distributed import World
 from loci_looped.training.health import complaints
 from loci_looped.training.log import Averages, RunLog
 from loci_looped.training.optimiser import (
@@ -30,102 +31,123 @@ from loci_looped.training.optimiser import (
     restore_state,
     set_learning_rate,
 )
-from loci_looped.training.sequence import Window, finite, unroll
-from loci_looped.training.source import open_dataset
+from loci_looped.training.sequence import unroll
+from loci_looped.training.source import Report, TrainingClips, open_dataset
+from loci_looped.training.stopping import asked_to_stop
 from loci_looped.training.strip import film_strip
 from loci_looped.training.validation import Validation, validate, validation_clips
+
+CHECKPOINTS, STRIPS = "checkpoints", "strips"
 
 
 class Trainer:
     """A run in a folder. Its state is exactly what a checkpoint holds; between two sequences it can stop and go on."""
 
-    def __init__(self, config: TrainConfig, folder: Path, dataset: ClipDataset | None = None, device: str = "cpu"):
+    def __init__(
+        self, config: TrainConfig, folder: Path, clips: TrainingClips | None = None, world: World | None = None
+    ):
         self.config, self.folder = config, folder
-        self.device = torch.device(device)
-        self.world: World = join(config.data.batch, self.device)
+        self.world = world or World()
         torch.manual_seed(config.seed)          # the weights' start; everything later draws from self.generator
-        self.model = LociLooped(config.model).to(self.device)
+        self.model = LociLooped(config.model).to(self.world.device)
         self.average = copy.deepcopy(self.model).requires_grad_(False)
         self.optimiser = build_optimiser(self.model, config.optimiser)
-        self.generator = torch.Generator(self.device).manual_seed(config.seed * 1009 + self.world.rank)
-        self.dataset = dataset
-        self.update, self.calls, self.batches, self.seconds = 0, 0, 0, 0.0
+        self.generator = torch.Generator(self.world.device).manual_seed(config.seed * 1009 + self.world.rank)
+        self.update, self.calls, self.batches, self.looked, self.seconds = 0, 0, 0, 0, 0.0
+        self.means = Averages()
+        self._clips, self._clips_size = clips, config.model.frame
+        self._scenes: list[Clip] = []
+        self._told: set[str] = set()
         self._stop = False
+        self.is_over = False
 
     # ---------------------------------------------------------------- the loop
 
-    def run(self, log: RunLog) -> Validation | None:
-        """Train to the end of the curriculum (or the time limit, or a signal); the last look at the validation scenes."""
-        dataset = self.dataset or open_dataset(self.config, self.model.config.frame)
-        means, saved, looked = Averages(), time.monotonic(), self.update
-        last_look: Validation | None = None
-        with _Signals(self):
-            while not self._finished():
-                started = time.monotonic()
+    def run(self, log: RunLog | None = None) -> Validation | None:
+        """Train to the end of the curriculum, the time limit or a signal; returns the last look, if it was the end.
+
+        Only the first process has a log.
+        """
+        saved, last_look = time.monotonic(), None
+        with asked_to_stop(self.stop):
+            while not (self.is_complete() or self.world.agree(self._stop)):
                 self._grow_if_due()
-                if self.dataset is None and dataset[0][0].shape[2:] != self.model.config.frame:
-                    dataset = open_dataset(self.config, self.model.config.frame)
+                clips = self.open_clips()
                 stage = self.config.curriculum.at(self.update, self.calls)
-                batch = dataset.batch_at(self.batches)
-                self._learn(batch, stage, log, means, started)
-                self.batches += 1
-                self.seconds += time.monotonic() - started
-                if self.world.is_first and stage.fade >= 1 and self.update - looked >= self.config.validate_every:
-                    looked, last_look = self.update, self._look(stage, log)
-                if time.monotonic() - saved > 60 * self.config.checkpoint_minutes:
-                    self.save()
+                self._learn(clips.batch_at(self.batches), stage, log)
+                if stage.fade >= 1 and self.update - self.looked >= self.config.validate_every:
+                    self.looked = self.update
+                    self._look(stage, log)
+                if self.world.agree(time.monotonic() - saved > 60 * self.config.checkpoint_minutes):
+                    self._save_or_tell(log)
                     saved = time.monotonic()
         self.save()
-        if self.world.is_first and self._complete():
+        self.is_over = self.is_complete()
+        if self.is_over and self.world.is_first:
             last_look = self._look(self.config.curriculum.at(self.update, self.calls), log)
-            save_network(self.folder / "network", self.average if self.config.optimiser.average else self.model, {
+            save_network(self.folder / INSIDE_RUN, self.network(), {
                 "recipe": self.config.name, "seed": self.config.seed, "updates": self.update,
-                "minutes": round(self.seconds / 60, 1), "validation": last_look.to_json(),
+                "minutes": round(self.seconds / 60, 1), "validation": last_look.to_json() if last_look else None,
             })
-        self.world.close()
         return last_look
 
-    def _learn(self, batch: Batch, stage: Stage, log: RunLog, means: Averages, started: float) -> None:
+    def _learn(self, batch: Batch, stage: Stage, log: RunLog | None) -> None:
         """One sequence: an update per window."""
-        frames = self.world.share(batch.frames).to(self.device)
-        background = self.world.share(batch.background).to(self.device)
+        started, before = time.monotonic(), self.seconds
+        optimiser, updates = self.config.optimiser, self.config.curriculum.updates
+        frames, background = self.world.share(batch.frames), self.world.share(batch.background)
         self.model.train()
         for window in unroll(self.model, frames, background, stage, self.config, self.generator):
-            if not finite(window):
-                self._refuse_nan(batch, window)
-            rate = set_learning_rate(
-                self.optimiser, self.config.optimiser, self.update, self.config.curriculum.updates
-            )
+            loss = float(window.loss.detach())
+            if not math.isfinite(loss):
+                broken = ", ".join(name for name, value in window.parts.items() if not math.isfinite(value))
+                self._refuse(batch, f"a loss that is no number ({broken or 'all its parts are'})")
+            rate = set_learning_rate(self.optimiser, optimiser, self.update, updates)
             self.optimiser.zero_grad(set_to_none=True)
             (window.loss / self.world.size).backward()
             self.world.sum_gradients(self.model)
-            norm = clip_gradients(self.model.parameters(), self.config.optimiser.clip)
+            norm = clip_gradients(self.model.parameters(), optimiser.clip)
+            if not math.isfinite(norm):
+                self._refuse(batch, "a gradient that is no number")
             self.optimiser.step()
             self._follow()
             self.update += 1
             self.calls += window.steps
-            means.add(window.parts | {"loss": float(window.loss.detach()), "gradient_norm": norm})
-            if self.update % self.config.log_every == 0 and self.world.is_first:
-                self._report(stage, log, means, rate, started)
-            if self.update >= self.config.curriculum.updates:
-                return
+            self.seconds = before + time.monotonic() - started
+            self.means.add(window.parts | {"loss": loss, "gradient_norm": norm})
+            if self.update % self.config.log_every == 0:
+                self._report(stage, log, rate)
+            if self.update >= updates:
+                break
+        self.batches += 1
 
     def _follow(self) -> None:
         """The moving average of the weights; young averages follow faster."""
-        decay = min(self.config.optimiser.average, 1 - 1 / (self.update + 2))
-        with torch.no_grad():
-            torch._foreach_lerp_(list(self.average.parameters()), list(self.model.parameters()), 1 - decay)
+        if self.config.optimiser.average:
+            decay = min(self.config.optimiser.average, 1 - 1 / (self.update + 2))
+            with torch.no_grad():
+                torch._foreach_lerp_(list(self.average.parameters()), list(self.model.parameters()), 1 - decay)
 
     def _grow_if_due(self) -> None:
         due = self.config.level_two_from
         if due and self.update >= due and self.model.config.level == 1:
-            self.model, self.average = self.model.at_level(2), self.average.at_level(2).requires_grad_(False)
-            self.optimiser = build_optimiser(self.model, self.config.optimiser)
+            self._grow()
 
-    def _finished(self) -> bool:
-        return self._complete() or self.world.agree(self._stop)
+    def _grow(self) -> None:
+        """Level 2: the same weights on frames four times as fine, with a fresh optimiser."""
+        self.model, self.average = self.model.at_level(2), self.average.at_level(2).requires_grad_(False)
+        self.optimiser = build_optimiser(self.model, self.config.optimiser)
 
-    def _complete(self) -> bool:
+    def open_clips(self, report: Report | None = None) -> TrainingClips:
+        """The training clips at the network's present size; whatever does not fit the network is said here."""
+        size = self.model.config.frame
+        if self._clips is None or size != self._clips_size:
+            self._clips = self.world.one_after_another(lambda: open_dataset(self.config, size, report))
+            self._clips_size, self._scenes = size, []
+        return self._clips
+
+    def is_complete(self) -> bool:
+        """Nothing is left to do: the curriculum has ended, or the time is up. The same in all processes."""
         limit = self.config.minutes
         over = bool(limit) and self.seconds >= 60 * limit
         return self.update >= self.config.curriculum.updates or self.world.agree(over)
@@ -134,107 +156,103 @@ class Trainer:
         """End after the sequence under way, with a checkpoint."""
         self._stop = True
 
+    def network(self) -> LociLooped:
+        """What is evaluated and shipped: the moving average if there is one."""
+        return self.average if self.config.optimiser.average else self.model
+
     # ---------------------------------------------------------------- what it tells
 
-    def _report(self, stage: Stage, log: RunLog, means: Averages, rate: float, started: float) -> None:
-        values = means.take()
-        elapsed = self.seconds + time.monotonic() - started
-        values |= {"learning_rate": rate, "seconds": elapsed, "updates_per_second": self.update / max(elapsed, 1e-9)}
+    def _report(self, stage: Stage, log: RunLog | None, rate: float) -> None:
+        values = self.means.take()
+        if log is None:
+            return
+        speed = self.update / max(self.seconds, 1e-9)
+        values |= {"learning_rate": rate, "seconds": self.seconds, "updates_per_second": speed}
         log.record("train", self.update, values | {"phase": stage.phase})
         log.progress(self.update, stage.phase, values)
-        for sentence in complaints(self.update, stage.phase, values, None):
-            log.say(f"[yellow]This run is in trouble. {sentence}")
+        self._complain(complaints(self.update, stage.phase, values), log)
 
-    def _look(self, stage: Stage, log: RunLog) -> Validation:
-        network = self.average if self.config.optimiser.average else self.model
-        gate = "learned" if stage.gate_learns else "open"
-        clips = validation_clips(self.config.validation_scenes, network.config.frame)
-        look = validate(network, clips, gate)
+    def _look(self, stage: Stage, log: RunLog | None) -> Validation | None:
+        """Validation scenes and a film strip; evaluation draws no random numbers, so it does not disturb training."""
+        if log is None or not self.config.validation_scenes:
+            return None
+        network = self.network()
+        gate: GateKind = "learned" if stage.gate_learns else "open"
+        if not self._scenes:
+            self._scenes = validation_clips(
+                self.config.validation_scenes, network.config.frame, self.config.data.world, self.config.data.stride
+            )
+        look = validate(network, self._scenes, gate)
         log.record("validation", self.update, look.to_json() | {"phase": stage.phase, "seconds": self.seconds})
         log.say(f"{self.update:>8} {look.line()}")
-        film_strip(network, clips[0], gate, self.folder / "strips" / f"update-{self.update:09d}.png")
-        for sentence in complaints(self.update, stage.phase, {}, look):
-            log.say(f"[yellow]This run is in trouble. {sentence}")
+        film_strip(network, self._scenes[0], gate, self.folder / STRIPS / f"update-{self.update:09d}.png")
+        self._complain(complaints(self.update, stage.phase, {}, look), log)
         return look
 
-    def _refuse_nan(self, batch: Batch, window: Window) -> None:
+    def _complain(self, found: dict[str, str], log: RunLog) -> None:
+        """Each kind of trouble is told once."""
+        for kind, sentence in found.items():
+            if kind not in self._told:
+                self._told.add(kind)
+                log.record("trouble", self.update, {"what": kind, "sentence": sentence})
+                log.say(f"This run is in trouble. {sentence}", style="yellow")
+
+    def _refuse(self, batch: Batch, what: str) -> NoReturn:
         path = self.folder / f"offending-batch-{self.update:09d}.npz"
-        np.savez_compressed(path, frames=batch.frames.numpy(), background=batch.background.numpy(), clips=batch.clips)
-        broken = ", ".join(name for name, value in window.parts.items() if not np.isfinite(value)) or "the loss"
+        with replacing(path) as temporary:
+            np.savez_compressed(
+                temporary, frames=batch.frames.numpy(), background=batch.background.numpy(), clips=np.array(batch.clips)
+            )
         raise LociError(
-            f"Update {self.update} gave a loss that is no number ({broken}). The batch is in {path}; the last checkpoint is "
-            "intact. A lower --optimiser.learning-rate or --optimiser.clip 0.5 usually helps."
+            f"Update {self.update} gave {what}. The batch is kept in {path}, the last checkpoint is intact. A lower "
+            "--optimiser.learning-rate or --optimiser.clip 0.5 usually helps."
         )
 
     # ---------------------------------------------------------------- stopping and going on
 
     def save(self) -> None:
+        """A checkpoint, written by the first process with the random numbers of all."""
+        generators = self.world.gather(self.generator.get_state())
         if not self.world.is_first:
             return
-        write_checkpoint(self.folder / "checkpoints", Checkpoint(
-            self.update,
-            tensors={
-                "weights": dict(self.model.state_dict()),
-                "average": dict(self.average.state_dict()),
-                "optimiser": named_state(self.model, self.optimiser),
-                "random": {"generator": self.generator.get_state()},
-            },
-            values={
-                "calls": self.calls, "batches": self.batches, "seconds": self.seconds, "level": self.model.config.level,
-                "config": self.config.to_json(),
-            },
-        ))
+        tensors = {
+            "weights": dict(self.model.state_dict()),
+            "optimiser": named_state(self.model, self.optimiser),
+            "random": {f"generator-{rank}": state for rank, state in enumerate(generators)},
+        }
+        if self.config.optimiser.average:
+            tensors["average"] = dict(self.average.state_dict())
+        write_checkpoint(self.folder / CHECKPOINTS, Checkpoint(self.update, tensors, {
+            "calls": self.calls, "batches": self.batches, "looked": self.looked, "seconds": self.seconds,
+            "level": self.model.config.level, "means": self.means.to_json(), "told": sorted(self._told),
+            "config": self.config.to_json(),
+        }))
 
-    def restore(self) -> None:
-        """Go on from the newest whole checkpoint of the folder."""
-        found = newest_checkpoint(self.folder / "checkpoints")
+    def _save_or_tell(self, log: RunLog | None) -> None:
+        """A full disk is no reason to lose what has been learnt since: training goes on and tries again later."""
+        try:
+            self.save()
+        except LociError as error:
+            if log is not None:
+                log.say(f"{error} Training goes on and will try again.", style="yellow")
+
+    def restore(self, found: Checkpoint | None = None) -> None:
+        """Go on from a checkpoint; from the newest whole one of the folder if none is given."""
+        found = found or newest_checkpoint(self.folder / CHECKPOINTS)
         if found.values["level"] != self.model.config.level:
-            self.model, self.average = self.model.at_level(2), self.average.at_level(2).requires_grad_(False)
-            self.optimiser = build_optimiser(self.model, self.config.optimiser)
+            self._grow()
         self.model.load_state_dict(found.tensors["weights"])
-        self.average.load_state_dict(found.tensors["average"])
+        if self.config.optimiser.average:
+            self.average.load_state_dict(found.tensors["average"])
         restore_state(self.model, self.optimiser, found.tensors["optimiser"])
-        self.generator.set_state(found.tensors["random"]["generator"])
-        self.update, self.calls = found.update, int(found.values["calls"])
-        self.batches, self.seconds = int(found.values["batches"]), float(found.values["seconds"])
-
-
-class _Signals:
-    """Ctrl-C and SIGTERM end the run after the sequence under way; a second Ctrl-C ends it at once."""
-
-    def __init__(self, trainer: Trainer):
-        self.trainer = trainer
-        self.before: dict[int, Any] = {}
-
-    def __enter__(self) -> None:
-        def ask(number: int, frame: FrameType | None) -> None:
-            del frame
-            self.trainer.stop()
-            signal.signal(number, self.before[number])
-
-        for number in (signal.SIGINT, signal.SIGTERM):
-            try:
-                self.before[number] = signal.signal(number, ask)
-            except ValueError:      # not in the main thread: whoever runs us there stops us there
-                return
-
-    def __exit__(self, *_: object) -> None:
-        for number, handler in self.before.items():
-            signal.signal(number, handler)
-
-
-def resumed_config(folder: Path, wanted: TrainConfig | None) -> TrainConfig:
-    """The configuration a run was started with; refuses a different one, naming the differences."""
-    from loci_looped.training.config import differences
-
-    found = TrainConfig.from_json(newest_checkpoint(folder / "checkpoints").values["config"])
-    if wanted is not None:
-        changed = [d for d in differences(found, wanted) if not d.startswith(RESUME_MAY_CHANGE)]
-        if changed:
-            raise LociError(f"{folder} was trained with another configuration and cannot be resumed with this one: " + "; ".join(changed))
-        found = dataclasses.replace(found, **{n: getattr(wanted, n) for n in RESUME_MAY_CHANGE if n != "curriculum.updates"})
-    return found
-
-
-RESUME_MAY_CHANGE = ("minutes", "checkpoint_minutes", "log_every", "validate_every", "validation_scenes")
-"""What does not change the course of training may differ when a run is resumed."""
+        generators = found.tensors["random"]
+        if len(generators) != self.world.size and self.world.is_first:
+            warnings.warn(
+                f"The run had {len(generators)} processes and now has {self.world.size}: it goes on with other random "
+                "numbers than it would have had.", stacklevel=2,
+            )
+        if f"generator-{self.world.rank}" in generators:
+            self.generator.set_state(generators[f"generator-{self.world.rank}"])
+        self.update, self.calls, self.batches = found.update, int(found.values["calls"]), int(found.values["batches"])
+        self.looked, self.seconds = int(found.values["looked"]), float(found.values["seconds"])
+        self.means, self._told = Averages.from_json(found.values["means"]), set(found.values["told"])

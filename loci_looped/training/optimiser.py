@@ -15,6 +15,9 @@ from loci_looped.training.config import OptimiserConfig
 WARM_START = 100
 """AdamW's learning rate rises over the first updates; rectified Adam does that by itself."""
 
+TRUSTED = 5
+"""Rectified Adam moves nothing until so many gradients' worth of variance are known."""
+
 
 class RectifiedAdam(torch.optim.Optimizer):
     """RAdam as the authors wrote it: no step at all while the variance cannot be trusted (the first five steps).
@@ -31,27 +34,41 @@ class RectifiedAdam(torch.optim.Optimizer):
         del closure
         for group in self.param_groups:
             beta1, beta2 = group["betas"]
-            longest = 2 / (1 - beta2) - 1
-            for parameter in group["params"]:
-                state = self.state[parameter] if parameter in self.state else None
-                if parameter.grad is None and state is None:
-                    continue
-                if state is None:
-                    state = self.state[parameter]
-                    state["step"] = torch.zeros(())
-                    state["exp_avg"] = torch.zeros_like(parameter)
-                    state["exp_avg_sq"] = torch.zeros_like(parameter)
-                gradient = torch.zeros_like(parameter) if parameter.grad is None else parameter.grad
-                state["step"] += 1
-                t = int(state["step"])
-                state["exp_avg"].lerp_(gradient, 1 - beta1)
-                state["exp_avg_sq"].mul_(beta2).addcmul_(gradient, gradient, value=1 - beta2)
-                length = longest - 2 * t * beta2**t / (1 - beta2**t)
-                if length < 5:
-                    continue
-                rectified = (length - 4) / (longest - 4) * (length - 2) / length * longest / (longest - 2)
-                rate = math.sqrt((1 - beta2**t) * rectified) / (1 - beta1**t)
-                parameter.addcdiv_(state["exp_avg"], state["exp_avg_sq"].sqrt().add_(group["eps"]), value=-group["lr"] * rate)
+            moving = [p for p in group["params"] if p.grad is not None or p in self.state]
+            if not moving:
+                continue
+            gradients = [torch.zeros_like(p) if p.grad is None else p.grad for p in moving]
+            states = [self._state_of(p) for p in moving]
+            means, squares = [s["exp_avg"] for s in states], [s["exp_avg_sq"] for s in states]
+            torch._foreach_add_([s["step"] for s in states], 1)
+            torch._foreach_lerp_(means, gradients, 1 - beta1)
+            torch._foreach_mul_(squares, beta2)
+            torch._foreach_addcmul_(squares, gradients, gradients, 1 - beta2)
+            rates = [rectified_rate(int(s["step"]), beta1, beta2) for s in states]
+            sure = [i for i, rate in enumerate(rates) if rate > 0]
+            if sure:
+                spreads = torch._foreach_sqrt([squares[i] for i in sure])
+                torch._foreach_add_(spreads, group["eps"])
+                lengths = [-group["lr"] * rates[i] for i in sure]
+                torch._foreach_addcdiv_([moving[i] for i in sure], [means[i] for i in sure], spreads, lengths)
+
+    def _state_of(self, parameter: nn.Parameter) -> dict[str, Tensor]:
+        state: dict[str, Tensor] = self.state[parameter]
+        if not state:
+            state["step"] = torch.zeros(())
+            state["exp_avg"] = torch.zeros_like(parameter)
+            state["exp_avg_sq"] = torch.zeros_like(parameter)
+        return state
+
+
+def rectified_rate(step: int, beta1: float, beta2: float) -> float:
+    """The factor on m / √v at a parameter's step (counted from 1), both biases corrected; 0 is "do not move yet"."""
+    longest = 2 / (1 - beta2) - 1
+    length = longest - 2 * step * beta2**step / (1 - beta2**step)
+    if length < TRUSTED:
+        return 0.0
+    rectified = (length - 4) / (longest - 4) * (length - 2) / length * longest / (longest - 2)
+    return math.sqrt((1 - beta2**step) * rectified) / (1 - beta1**step)
 
 
 def build_optimiser(model: LociLooped, config: OptimiserConfig) -> torch.optim.Optimizer:
@@ -65,7 +82,10 @@ def build_optimiser(model: LociLooped, config: OptimiserConfig) -> torch.optim.O
     betas = (config.beta1, config.beta2)
     if config.kind == "radam":
         return RectifiedAdam(groups, lr=config.learning_rate, betas=betas, eps=config.epsilon)
-    return torch.optim.AdamW(groups, lr=config.learning_rate, betas=betas, eps=config.epsilon, weight_decay=0.0)
+    # Fused: one call instead of a thousand small ones, which count in a small network.
+    return torch.optim.AdamW(
+        groups, lr=config.learning_rate, betas=betas, eps=config.epsilon, weight_decay=0.0, fused=True
+    )
 
 
 def learning_rate(config: OptimiserConfig, update: int, updates: int) -> float:
@@ -81,6 +101,7 @@ def learning_rate(config: OptimiserConfig, update: int, updates: int) -> float:
 
 
 def set_learning_rate(optimiser: torch.optim.Optimizer, config: OptimiserConfig, update: int, updates: int) -> float:
+    """Prepare the optimiser for this update; returns the network's learning rate."""
     rate = learning_rate(config, update, updates)
     for group in optimiser.param_groups:
         factor = config.initial_factor if group["role"] == "initial" and update < config.initial_until else 1.0
@@ -93,7 +114,11 @@ def set_learning_rate(optimiser: torch.optim.Optimizer, config: OptimiserConfig,
 
 def clip_gradients(parameters: Iterable[nn.Parameter], limit: float) -> float:
     """Scale gradients to the norm `limit` (0: leave them); returns the norm they had."""
-    return float(nn.utils.clip_grad_norm_(list(parameters), limit if limit > 0 else math.inf))
+    with_gradient = [p for p in parameters if p.grad is not None]
+    norm = nn.utils.get_total_norm([p.grad for p in with_gradient if p.grad is not None], foreach=True)
+    if limit > 0:
+        nn.utils.clip_grads_with_norm_(with_gradient, limit, norm, foreach=True)
+    return float(norm)
 
 
 def named_state(model: LociLooped, optimiser: torch.optim.Optimizer) -> dict[str, Tensor]:
@@ -106,8 +131,14 @@ def named_state(model: LociLooped, optimiser: torch.optim.Optimizer) -> dict[str
 
 
 def restore_state(model: LociLooped, optimiser: torch.optim.Optimizer, tensors: dict[str, Tensor]) -> None:
+    """The inverse of `named_state`. Moments get the memory layout of their parameter, which fused steps rely on."""
     parameters = dict(model.named_parameters())
+    counts_there = bool(optimiser.defaults.get("fused"))        # fused steps count where the parameter is
     optimiser.state.clear()
     for label, value in tensors.items():
         name, key = label.rsplit("|", 1)
-        optimiser.state[parameters[name]][key] = value.clone()
+        parameter = parameters[name]
+        if key == "step":
+            optimiser.state[parameter][key] = value.to(parameter.device if counts_there else "cpu").clone()
+        else:
+            optimiser.state[parameter][key] = torch.empty_like(parameter, requires_grad=False).copy_(value)

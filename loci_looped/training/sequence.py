@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -49,11 +50,12 @@ def draw_colour(stage: Stage, like: Tensor, generator: torch.Generator) -> Tenso
 
 
 def unroll(
-    model: LociLooped, frames: Tensor, background: Tensor, stage: Stage, config: TrainConfig, generator: torch.Generator,
+    model: LociLooped, frames: Tensor, background: Tensor, stage: Stage, config: TrainConfig,
+    generator: torch.Generator,
 ) -> Iterator[Window]:
     """Windows of one sequence (B, T, 3, H, W). Update the network between them; the state is cut off there."""
     state = model.initial(background)
-    held = torch.zeros(frames.shape[0], model.config.slots, dtype=torch.long)
+    held = torch.zeros(frames.shape[0], model.config.slots, dtype=torch.long, device=frames.device)
     losses: list[Tensor] = []
     records: list[dict[str, Tensor]] = []
     for t in range(-config.warm_up, frames.shape[1] - 1):
@@ -64,29 +66,50 @@ def unroll(
         dark = _blackout(frames, stage, t, generator)
         colour = draw_colour(stage, background, generator)
         canvas = background if stage.canvas == "released" else fade_in(background, stage, colour)
+        if t >= 0 and _drawn(config.curriculum.error_dropout, generator):
+            state = without_error(state, frame)
         state, output = model.step(
-            frame, state, warmup=warm, conditions=stage.conditions(settling=t <= 0), blackout=dark, hold=hold, canvas=canvas,
-            generator=generator if config.noise else None,
+            frame, state, warmup=warm, conditions=stage.conditions(settling=t <= 0), blackout=dark, hold=hold,
+            canvas=canvas, generator=generator if config.noise else None,
         )
         seen = frame if dark is None else torch.where(dark.view(-1, 1, 1, 1), torch.zeros_like(frame), frame)
-        parts = step_losses(
-            output, Target.of(seen, background, stage, colour), Target.of(coming, background, stage, colour), config.loss,
-            warm=warm, official=model.config.official,
-        )
+        to_come = Target.of(coming, background, stage, colour)
+        present = to_come if seen is coming else Target.of(seen, background, stage, colour)
+        parts = step_losses(output, present, to_come, config.loss, warm=warm, official=model.config.official)
         losses.append(weighted(parts, config.loss))
-        records.append(parts | vital_signs(output, coming, background))
+        records.append(parts | vital_signs(output, coming, background, to_come.front))
         if _window_ends(t, frames.shape[1], stage.window, config):
             count = len(losses)
             total = torch.stack(losses).sum()
-            means = {name: sum(float(r[name].detach()) for r in records if name in r) / count for name in records[-1]}
-            yield Window(total / count if config.loss.mean_over_window else total, means, count)
+            yield Window(total / count if config.loss.mean_over_window else total, _means(records), count)
             state, losses, records = state.detach(), [], []
 
 
+@torch.no_grad()
+def _means(records: list[dict[str, Tensor]]) -> dict[str, float]:
+    """Means over the steps of a window, fetched from the device at once."""
+    names = list(records[-1])
+    table = torch.stack([torch.stack([record[name].detach() for name in names]) for record in records])
+    return dict(zip(names, table.mean(0).tolist(), strict=True))
+
+
 def _window_ends(t: int, length: int, window: int, config: TrainConfig) -> bool:
+    """Is this step the last of its window? What is left over at the end of a clip is a window, too, or dropped."""
     if t < 0:
         return config.warm_up_updates or t == -1 or (t + config.warm_up) % window == window - 1
-    return t % window == window - 1 or t == length - 2
+    return t % window == window - 1 or (t == length - 2 and not config.curriculum.drop_rest)
+
+
+def _drawn(probability: float, generator: torch.Generator) -> bool:
+    """One draw for the whole batch; none where there is nothing to decide."""
+    if probability == 0:
+        return False
+    return bool(torch.rand((), generator=generator, device=generator.device) < probability)
+
+
+def without_error(state: LociState, frame: Tensor) -> LociState:
+    """Withhold the error map from the coming step: the last prediction is taken to have come true."""
+    return dataclasses.replace(state, ahead=dataclasses.replace(state.ahead, frame=frame))
 
 
 def _held(
@@ -96,9 +119,9 @@ def _held(
     if stage.hold == 0 or t < 4:
         return held, None
     held = (held - 1).clamp(min=0)
-    begins = (torch.rand(held.shape, generator=generator) < stage.hold) & (held == 0)
+    begins = (torch.rand(held.shape, generator=generator, device=held.device) < stage.hold) & (held == 0)
     shortest, longest = config.curriculum.hold_from, config.curriculum.hold_to
-    length = torch.randint(shortest, longest + 1, held.shape, generator=generator)
+    length = torch.randint(shortest, longest + 1, held.shape, generator=generator, device=held.device)
     held = torch.where(begins, length, held)
     return held, held > 0
 
@@ -107,7 +130,7 @@ def _blackout(frames: Tensor, stage: Stage, t: int, generator: torch.Generator) 
     """(B,) which streams see nothing in this step; never in the first ten frames."""
     if stage.blackout == 0 or t < 10:
         return None
-    return (torch.rand(frames.shape[0], generator=generator) < stage.blackout).to(frames.device)
+    return torch.rand(frames.shape[0], generator=generator, device=frames.device) < stage.blackout
 
 
 def step_losses(
@@ -134,26 +157,23 @@ def step_losses(
 
 
 def weighted(parts: dict[str, Tensor], config: LossConfig) -> Tensor:
-    return sum((getattr(config, name, 1.0) * value for name, value in parts.items()), start=torch.zeros(()).to(parts["prediction"]))
+    """The sum of the loss table; the prediction has weight 1."""
+    return sum(
+        (getattr(config, name) * value for name, value in parts.items() if name != "prediction"), parts["prediction"]
+    )
 
 
 @torch.no_grad()
-def vital_signs(output: StepOutput, coming: Tensor, background: Tensor) -> dict[str, Tensor]:
-    """Is the network alive? Error on the foreground, slots in use, gates among bound slots."""
-    front = losses_of.foreground(coming, background)
-    squared = (output.ahead.frame - coming).square().mean(1, keepdim=True)
-    bound = output.bound.to(squared.dtype)
+def vital_signs(output: StepOutput, coming: Tensor, background: Tensor, front: Tensor) -> dict[str, Tensor]:
+    """Is the network alive? Error on the foreground (B, 1, H, W), also of the bare background; slots and gates in use.
+    """
+    colours_of_front = 3 * front.sum().clamp(min=1)
+    bound = output.bound.to(front.dtype)
     gates = (output.gate * bound.unsqueeze(-1)).sum((0, 1)) / bound.sum().clamp(min=1)
     return {
-        "foreground_error": (squared * front).sum() / front.sum().clamp(min=1),
+        "foreground_error": ((output.ahead.frame - coming).square() * front).sum() / colours_of_front,
+        "bare_error": ((background - coming).square() * front).sum() / colours_of_front,
         "bound_slots": bound.sum(1).mean(),
         "gestalt_gate": gates[0],
         "position_gate": gates[1],
     }
-
-
-def finite(window: Window) -> bool:
-    return bool(torch.isfinite(window.loss))
-
-
-__all__ = ["LociState", "Target", "Window", "finite", "step_losses", "unroll", "vital_signs", "weighted"]

@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass
 import numpy as np
 import torch
 
-from loci_looped.data import vanish
+from loci_looped.data import vanish, worlds
 from loci_looped.data.clip import Clip
 from loci_looped.data.coordinates import to_pixels
 from loci_looped.evaluation.tracking import Track, TrackingTable, summarise, tracking_table
@@ -16,6 +16,9 @@ from loci_looped.model import Conditions, GateKind, LociLooped
 
 FIRST_VALIDATION_SEED = 1000
 """Validation scenes are control scenes from here on; the test seeds 0 to 999 are never looked at during training."""
+
+HELD_OUT_SEED = 900_000_000
+"""Worlds without control scenes are validated on clips from here on, far beyond any that are trained on."""
 
 
 @dataclass(frozen=True)
@@ -38,7 +41,8 @@ class Validation:
 
     def line(self) -> str:
         return (
-            f"error visible {self.visible_error:.1f} % occluded {self.occluded_error:.1f} %, successful {self.successful:.0f} %, "
+            f"error visible {self.visible_error:.1f} % occluded {self.occluded_error:.1f} %, "
+            f"successful {self.successful:.0f} %, "
             f"movers found {self.movers_found:.0f} %, slots per mover {self.slots_per_mover:.2f}, "
             f"position gate {self.position_gate_visible:.2f} visible {self.position_gate_hidden:.2f} hidden, "
             f"gestalt gate {self.gestalt_gate_visible:.2f} / {self.gestalt_gate_hidden:.2f}, "
@@ -46,8 +50,12 @@ class Validation:
         )
 
 
-def validation_clips(count: int, size: tuple[int, int]) -> list[Clip]:
-    return [vanish.control_clip(FIRST_VALIDATION_SEED + i, movers=2, size=size) for i in range(count)]
+def validation_clips(count: int, size: tuple[int, int], world: str = "vanish", stride: int = 1) -> list[Clip]:
+    """Scenes that are never trained on: for the vanish world the control scenes of the tracking experiment."""
+    if world == "vanish":
+        return [vanish.control_clip(FIRST_VALIDATION_SEED + i, movers=2, size=size) for i in range(count)]
+    made = (worlds.world(world).make(HELD_OUT_SEED + i, size) for i in range(count))
+    return [clip.strided(stride) for (clip,) in made]
 
 
 @torch.no_grad()
@@ -111,6 +119,9 @@ def run(model: LociLooped, clips: Sequence[Clip], gate: GateKind) -> list[tuple[
         return torch.stack(parts, dim=1).cpu().numpy()
 
     size = clips[0].size
-    everything = (to_pixels(over_time(positions), size), over_time(present), over_time(hidden), over_time(areas).astype(np.float64))
+    everything = (
+        to_pixels(over_time(positions), size), over_time(present), over_time(hidden),
+        over_time(areas).astype(np.float64),
+    )
     gates = over_time(openings)
     return [(Track(*(part[i] for part in everything)), gates[i]) for i in range(len(clips))]

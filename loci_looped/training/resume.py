@@ -1,0 +1,31 @@
+"""May a run be taken up with this configuration? Only with its own, apart from what does not change its course."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+
+from loci_looped.errors import LociError
+from loci_looped.training.checkpoint import Checkpoint
+from loci_looped.training.config import TrainConfig, differences
+
+RESUME_MAY_CHANGE = ("minutes", "checkpoint_minutes", "log_every", "validate_every", "validation_scenes")
+"""What does not change the course of training may differ when a run is resumed."""
+
+
+def config_of(found: Checkpoint) -> TrainConfig:
+    """The configuration a checkpoint's run was started with."""
+    return TrainConfig.from_json(found.values["config"])
+
+
+def resumed_config(found: Checkpoint, wanted: TrainConfig, folder: Path) -> TrainConfig:
+    """The wanted configuration, unless it differs from the run's own in a way that matters."""
+    own = config_of(found)
+    harmless = {name: getattr(wanted, name) for name in RESUME_MAY_CHANGE}
+    changed = differences(dataclasses.replace(own, **harmless), wanted)
+    if changed:
+        raise LociError(
+            f"The run in {folder} cannot go on with another configuration. These fields differ (the run's -> yours): "
+            + "; ".join(changed) + ". Leave them as they were, or start a new run with --out."
+        )
+    return wanted
