@@ -90,13 +90,18 @@ def until(page: Page, condition: str, seconds: float = 60.0) -> None:
         page.wait_for_timeout(50)
 
 
+def settled(page: Page) -> None:
+    """Wait until everything that was asked for has happened."""
+    page.evaluate("window.lab.lane.then(() => true)")
+
+
 def play_until(page: Page, condition: str) -> None:
     if page.inner_text("#play") != "Pause":
         page.click("#play")
     until(page, f"({condition}) || !window.lab.playing")
     if page.inner_text("#play") == "Pause":
         page.click("#play")
-    until(page, "!window.lab.busy")
+    settled(page)
 
 
 def pixels(page: Page, canvas: str) -> np.ndarray:
@@ -154,15 +159,24 @@ def test_the_pictures_follow_the_scrubber_and_the_keys(page: Page) -> None:
     assert page.evaluate("window.lab.playing") is False
 
 
+def test_hasty_fingers_do_no_harm(page: Page) -> None:
+    for button in ("#play", "#restart", "#play", "#play", "#restart", "#restart", "#play"):
+        page.click(button)
+    until(page, "window.lab.cursor() >= 4")
+    assert page.evaluate("window.lab.playing") is True
+    frames = page.evaluate("window.lab.frames().map((frame) => frame.frame)")
+    assert frames == list(range(len(frames)))
+
+
 def test_a_blink_shuts_the_eyes(page: Page) -> None:
     play_until(page, "window.lab.cursor() >= 3")
     page.keyboard.down("b")
     until(page, "window.lab.moment().dark === true")
     page.keyboard.up("b")
-    until(page, "!window.lab.busy")
+    settled(page)
     assert page.evaluate("Math.max(...window.lab.moment().seen.data)") == 0
     page.keyboard.press(".")
-    until(page, "window.lab.moment().dark === false && !window.lab.busy")
+    until(page, "window.lab.moment().dark === false")
 
 
 def test_a_scene_travels_in_a_link(page: Page, address: str) -> None:
@@ -180,6 +194,12 @@ def test_a_scene_travels_in_a_link(page: Page, address: str) -> None:
     other.goto(f"{address}#scene=bm90IGEgc2NlbmU")
     until(other, "window.lab?.run.background !== null && window.lab !== undefined")
     assert "usual one" in other.inner_text("#notice")
+    other.goto("about:blank")
+    other.goto(f"{address}#scene=eyJtb3ZlcnMiOlt7InNoYXBlIjoiZHJhZ29uIn1dfQ")      # {"movers":[{"shape":"dragon"}]}
+    until(other, "window.lab?.run.background !== null && window.lab !== undefined")
+    until(other, "!document.getElementById('notice').hidden")
+    assert "cannot be opened" in other.inner_text("#notice")
+    play_until(other, "window.lab.cursor() >= 2")
 
 
 def test_a_film_is_uploaded_and_a_text_file_in_its_clothes_is_refused(page: Page, tmp_path: Path) -> None:
@@ -253,7 +273,7 @@ def test_a_flipped_bit_and_a_moved_slot_change_the_imagination(page: Page) -> No
     page.click("#adopt")
     until(page, "document.getElementById('edited').hidden")
     page.keyboard.press(".")
-    until(page, "!window.lab.busy")
+    settled(page)
     assert not page.locator("#notice").is_visible()
 
 
