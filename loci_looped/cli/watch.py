@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import signal
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -33,7 +36,7 @@ class Arguments:
     stop: int | None = None
     """Frame to stop before."""
     stride: int = 1
-    """Watch every so manieth frame. Networks trained on vanish expect about 8 frames per second."""
+    """Watch every n-th frame. Networks trained on vanish expect about 8 frames per second."""
     all: bool = False
     """Watch long films to the end."""
     live: bool = False
@@ -65,8 +68,6 @@ def watch_to_folder(
     model: object, source: Source, folder: Path, background: Path | None = None, live: bool = False
 ) -> int:
     """Watch the source once and write everything; returns the number of frames."""
-    from collections.abc import Iterator
-
     from rich.progress import Progress, TextColumn
 
     from loci_looped.cli.live import Window
@@ -89,6 +90,7 @@ def watch_to_folder(
         replacing(folder / "table.csv") as table_path,
         table_path.open("w", encoding="utf-8") as file,
         Progress(*Progress.get_default_columns(), TextColumn("{task.completed} frames"), transient=True) as progress,
+        _stopping(source.live) as stopped,
     ):
         task = progress.add_task("watching", total=source.length)
         table = Table(file)
@@ -102,7 +104,7 @@ def watch_to_folder(
                 progress.update(task, advance=1)
                 picture = board.draw(seen)
                 yield picture
-                if window is not None and not window.show(picture):
+                if stopped() or (window is not None and not window.show(picture)):
                     return
 
         write_film(folder / "film.mp4", pictures(), fps=min(source.fps, 60.0))
@@ -114,6 +116,21 @@ def watch_to_folder(
     section = Section(source.name, "", folder / "film.mp4", min(source.fps, 60.0), history, source.events)
     write_page(folder / "index.html", f"Watching {source.name}", lead, [section])
     return frames
+
+
+@contextmanager
+def _stopping(live: bool) -> Iterator[Callable[[], bool]]:
+    """A camera never ends by itself: there, Ctrl-C ends the watching, and what has been seen is kept."""
+    asked: list[int] = []
+    if not live:
+        yield lambda: False
+        return
+    print("Press Ctrl-C to stop. The first frames tell the background: let nothing rest in them for long.")
+    before = signal.signal(signal.SIGINT, lambda number, frame: asked.append(number))
+    try:
+        yield lambda: bool(asked)
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def _refuse_endless(source: Source, arguments: Arguments) -> None:

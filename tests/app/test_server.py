@@ -2,8 +2,12 @@ from __future__ import annotations
 
 import json
 import os
+import signal
+import subprocess
+import sys
 import threading
 import time
+import urllib.request
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -22,6 +26,7 @@ from loci_looped.data.film import write_film
 from loci_looped.data.vanish import control_clip
 from loci_looped.errors import LociError
 from loci_looped.model.loci import LociLooped
+from loci_looped.storage import save_network
 
 OWN = {"host": "127.0.0.1:8642", "origin": "http://127.0.0.1:8642"}
 
@@ -228,3 +233,20 @@ def _wait(condition: Callable[[], bool], seconds: float = 5.0) -> None:
     while not condition():
         assert time.monotonic() < end
         time.sleep(0.02)
+
+
+def test_the_command_serves_and_ends_when_it_is_asked_to(network: LociLooped, tmp_path: Path) -> None:
+    save_network(tmp_path, network)
+    command = [sys.executable, "-m", "loci_looped.cli.main", "lab", "--port", "0", "--network", str(tmp_path)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as server:
+        assert server.stdout is not None and server.stderr is not None
+        try:
+            address = server.stdout.readline().split("open at ")[1].split()[0]
+            assert address.startswith("http://127.0.0.1:")
+            with urllib.request.urlopen(address) as answer:
+                assert b"Loci lab" in answer.read()
+            server.send_signal(signal.SIGINT)
+            assert server.wait(20) in (0, 130, -signal.SIGINT)
+            assert "Traceback" not in server.stderr.read()
+        finally:
+            server.kill()

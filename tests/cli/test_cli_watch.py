@@ -3,6 +3,7 @@ from __future__ import annotations
 import csv
 import json
 import re
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -101,3 +102,26 @@ def test_bad_input_is_answered_with_a_sentence_and_leaves_nothing(
 def test_no_weights_is_a_sentence(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["watch", "vanish:seed=1", "--network", "no-such-network", "--out", str(tmp_path)]) == 2
     assert "no network called 'no-such-network'" in capsys.readouterr().err
+
+
+def test_an_endless_stream_is_ended_by_the_keyboard_and_kept(network: str, tmp_path: Path) -> None:
+    import itertools
+    import signal
+
+    from loci_looped.cli.watch import watch_to_folder
+    from loci_looped.sources import LIVE_SAMPLES, open_source
+    from loci_looped.storage import load
+
+    frames = control_clip(7, samples=1).frames
+
+    def camera() -> Iterator[np.ndarray]:
+        for number in itertools.count():
+            if number == LIVE_SAMPLES + 3:
+                signal.raise_signal(signal.SIGINT)
+            yield frames[number % len(frames)]
+
+    handler = signal.getsignal(signal.SIGINT)
+    watched = watch_to_folder(load(network), open_source(camera()), tmp_path)
+    assert LIVE_SAMPLES < watched < LIVE_SAMPLES + 8
+    assert video.info(tmp_path / "film.mp4").frames == watched
+    assert signal.getsignal(signal.SIGINT) is handler
