@@ -104,24 +104,27 @@ def test_no_weights_is_a_sentence(tmp_path: Path, capsys: pytest.CaptureFixture[
     assert "no network called 'no-such-network'" in capsys.readouterr().err
 
 
-def test_an_endless_stream_is_ended_by_the_keyboard_and_kept(network: str, tmp_path: Path) -> None:
+def test_an_endless_stream_is_ended_by_the_keyboard_and_kept(
+    network: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     import itertools
     import signal
 
+    from loci_looped import sources
     from loci_looped.cli.watch import watch_to_folder
-    from loci_looped.sources import LIVE_SAMPLES, open_source
     from loci_looped.storage import load
 
+    monkeypatch.setattr(sources, "LIVE_SAMPLES", 4)
     frames = control_clip(7, samples=1).frames
 
     def camera() -> Iterator[np.ndarray]:
         for number in itertools.count():
-            if number == LIVE_SAMPLES + 3:
+            if number == 7:
                 signal.raise_signal(signal.SIGINT)
             yield frames[number % len(frames)]
 
     handler = signal.getsignal(signal.SIGINT)
-    watched = watch_to_folder(load(network), open_source(camera()), tmp_path)
-    assert LIVE_SAMPLES < watched < LIVE_SAMPLES + 8
+    watched = watch_to_folder(load(network), sources.open_source(camera()), tmp_path)
+    assert 4 < watched < 12
     assert video.info(tmp_path / "film.mp4").frames == watched
     assert signal.getsignal(signal.SIGINT) is handler
