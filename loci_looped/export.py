@@ -136,7 +136,9 @@ def open_graph(path: Path) -> Callable[..., Sequence[Tensor]]:
         import onnxruntime
     except ImportError:
         raise LociError("Running ONNX needs more packages: pip install 'loci-looped[export]'.") from None
-    session = onnxruntime.InferenceSession(str(path), providers=["CPUExecutionProvider"])
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = torch.get_num_threads()
+    session = onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
     names = [entry.name for entry in session.get_inputs()]
 
     def run(*tensors: Tensor) -> list[Tensor]:
