@@ -141,7 +141,7 @@ export class Mind {
   word(slot, k, moment) {
     if (!slot.bound) return "empty";
     if (k === moment.screen) return "screen";
-    return slot.occlusion > .8 ? "hidden" : slot.occlusion > .2 ? "half hidden" : "seen";
+    return slot.occlusion > .8 ? "hidden" : slot.occlusion > .2 ? "partly" : "seen";
   }
 
   /** The whole object: white where it is seen, red where it is hidden; and in its colours. */

@@ -1,0 +1,87 @@
+"""Takes the pictures of the lab in this folder, with the shipped network: desktop, dark, phone.
+
+    python docs/lab/take_screenshots.py                     # needs Chromium and the package playwright
+    python docs/lab/take_screenshots.py --network RUN --out /tmp
+"""
+
+from __future__ import annotations
+
+import argparse
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+from playwright.sync_api import Page, sync_playwright
+
+FLAGS = [
+    "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
+    "--disable-component-update", "--disable-sync",
+]
+HIDDEN = "(window.lab.moment()?.truth ?? []).some((it) => it.kind === 'mover' && it.whole > 20 && it.visible === 0)"
+OVER = "window.lab.run.ended"
+
+
+def until(page: Page, condition: str, seconds: float = 90.0) -> None:
+    end = time.monotonic() + seconds
+    while not page.evaluate(condition):
+        if time.monotonic() > end:
+            raise SystemExit(f"waited in vain for {condition}")
+        page.wait_for_timeout(50)
+
+
+def play_until(page: Page, condition: str, more: int = 0) -> None:
+    """Play until something is so, and some frames more."""
+    page.keyboard.press("Space")
+    until(page, f"({condition}) || !window.lab.playing")
+    if more:
+        frame = page.evaluate("window.lab.cursor()")
+        until(page, f"window.lab.cursor() >= {frame + more} || !window.lab.playing")
+    if page.evaluate("window.lab.playing"):
+        page.keyboard.press("Space")
+    page.evaluate("window.lab.lane.then(() => true)")
+    page.wait_for_timeout(400)
+
+
+def take(address: str, out: Path) -> None:
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path="/usr/bin/chromium", args=FLAGS)
+        for name, size, scheme, sharp in (
+            ("desktop", (1360, 1000), "light", 1), ("dark", (1360, 1000), "dark", 1), ("phone", (390, 844), "light", 2),
+        ):
+            page = browser.new_context(
+                viewport={"width": size[0], "height": size[1]}, color_scheme="dark" if scheme == "dark" else "light",
+                device_scale_factor=sharp, has_touch=sharp > 1,
+            ).new_page()
+            page.goto(address)
+            until(page, "window.lab?.run.background !== null && window.lab !== undefined")
+            if name == "dark":          # after a control, the same scene with a ball that vanishes
+                play_until(page, OVER)
+                page.keyboard.press("r")
+                play_until(page, HIDDEN, 2)
+                page.keyboard.press("v")
+                play_until(page, OVER)
+            else:
+                play_until(page, HIDDEN, 6)
+            page.evaluate("document.activeElement?.blur(); window.scrollTo(0, 0)")
+            page.screenshot(path=out / f"{name}.png")
+            print(f"{out / name}.png  {page.inner_text('#mind-state')}; {page.inner_text('#peaks')}")
+        browser.close()
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--network", default="adept-small")
+    parser.add_argument("--out", type=Path, default=Path(__file__).parent)
+    arguments = parser.parse_args()
+    command = [sys.executable, "-m", "loci_looped.cli.main", "lab", "--port", "0", "--network", arguments.network]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:
+        assert server.stdout is not None
+        try:
+            take(server.stdout.readline().split("open at ")[1].split()[0], arguments.out)
+        finally:
+            server.terminate()
+
+
+if __name__ == "__main__":
+    main()
