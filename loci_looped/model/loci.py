@@ -142,7 +142,7 @@ class LociLooped(nn.Module):
             percept, predicted, memory = sensed, sensed, state.memory
         else:
             alpha = self._gate(state, sensed, occlusion, previous, recruited.bound, conditions.gate, hold, generator)
-            percept = blend(alpha, sensed, previous) if conditions.gate != "open" else sensed
+            percept = sensed if conditions.gate == "open" and hold is None else blend(alpha, sensed, previous)
             displacement = self._displacement(percept, state, recruited.bound)
             heard = None if self.config.official else assigned
             predicted, memory = self.transition(percept, 1 - alpha, displacement, state.memory, heard, noise)
@@ -266,8 +266,8 @@ class LociLooped(nn.Module):
         kind: GateKind, hold: Tensor | None, generator: torch.Generator | None,
     ) -> Tensor:
         if kind == "open":
-            return torch.ones_like(sensed.position)
-        if kind == "visibility":
+            alpha = torch.ones_like(sensed.position)
+        elif kind == "visibility":
             alpha = (1 - occlusion).unsqueeze(-1).expand(-1, -1, 2)
         else:
             first = (state.age == 0).unsqueeze(1).expand_as(bound)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
@@ -92,6 +94,7 @@ class Transition(nn.Module):
         self.read_out = Embedding(embedded, config.code_width, gain)
         self.bottleneck = ResidualBlock(config.gestalt, config.gestalt, kernel=1)
         self.size_gain = nn.Parameter(torch.full((1,), transition.size_gain))
+        self.inertia = nn.Parameter(torch.full((1,), transition.inertia)) if transition.inertia else None
 
     def initial_memory(self, like: Tensor, batch: int) -> Memory:
         memories = 1 if self.config.transition.kind == "shared" else self.config.transition.layers
@@ -110,7 +113,10 @@ class Transition(nn.Module):
         x = self.embed(torch.cat(parts, dim=-1))
         layers = self._shared if self.config.transition.kind == "shared" else self._standard
         x, memory = layers(x, memory, heard)
-        return self._codes(self.read_out(x), generator), memory
+        codes = self._codes(self.read_out(x), generator)
+        if self.inertia is not None:
+            codes = dataclasses.replace(codes, position=codes.position + self.inertia * displacement)
+        return codes, memory
 
     def _standard(self, x: Tensor, memory: Memory, heard: Tensor | None) -> tuple[Tensor, Memory]:
         hidden, history = list(memory.hidden), list(memory.history)

@@ -59,6 +59,9 @@ class Curriculum:
     """Share of black frames once the gate learns; it rises by 0.01 every so many updates."""
     hold: float = 0.0
     """Beyond the paper: probability per frame and slot that a window of forced imagination begins."""
+    imagine_from: int = 0
+    """Forced imagination (and `gate_window`) begins here, before the gate learns, so that there is something worth imagining
+    when it may close; 0 begins with the gate."""
     hold_from: int = 2
     hold_to: int = 8
     """Shortest and longest window of forced imagination, in frames."""
@@ -86,6 +89,7 @@ class Curriculum:
     def at(self, update: int, calls: int) -> Stage:
         """The circumstances after so many updates and forward calls."""
         foreground, imagination = update < self.foreground_until, update >= self.gate_from
+        imagines = update >= (self.imagine_from or self.gate_from)
         fade = min(1.0, max(0.0, (update - self.background_from) / max(1, self.background_over)))
         hard = self.binding == "hard" and not foreground
         strength = 1.0 if hard else binding_strength(calls) if self.binding == "slow" else 0.0
@@ -104,9 +108,9 @@ class Curriculum:
             fade=fade,
             canvas="black" if self.canvas == "colours" and update < self.colours_from else self.canvas,
             gate_learns=imagination,
-            window=self.gate_window if imagination and self.gate_window else scheduled,
+            window=self.gate_window if imagines and self.gate_window else scheduled,
             blackout=max(0.0, blackout) if imagination else 0.0,
-            hold=self.hold if imagination else 0.0,
+            hold=self.hold if imagines else 0.0,
             still=update < self.still_until,
         )
 
