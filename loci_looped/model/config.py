@@ -61,6 +61,9 @@ class TransitionConfig:
     inertia: float = 0.0
     """Beyond the paper: start of a learnt gain with which that displacement is added to the predicted place. 0 leaves it
     out; 1 starts from the belief that things go on as they went."""
+    persistence: float = 0.0
+    """Beyond the paper: start of a learnt gain with which the percept's bits, as -1 and 1, are added to the logits of the
+    predicted gestalt. 0 leaves it out; 4 starts from the belief that things go on looking as they did."""
 
 
 @dataclass(frozen=True)
@@ -156,6 +159,7 @@ class LociConfig:
             "encoder.size_head": self.encoder.size_head != "forced",
             "transition.displacement": self.transition.displacement,
             "transition.inertia": self.transition.inertia != 0,
+            "transition.persistence": self.transition.persistence != 0,
             "gate.open_until_bound": self.gate.open_until_bound,
             "own_object": self.own_object != "whole",
         }
@@ -241,7 +245,7 @@ _SMALL = LociConfig(
         channels=32, fine_channels=12, layers=1, position_prior=True, gestalt_head="attended", size_head="bounded"
     ),
     decoder=DecoderConfig(channels=32, fine_channels=12, layers=2),
-    transition=TransitionConfig(credit="bptt", residual_gain=0.1, size_gain=1.0, displacement=True, inertia=1.0),
+    transition=TransitionConfig(credit="bptt", residual_gain=0.1, size_gain=1.0, displacement=True, inertia=1.0, persistence=4.0),
     gate=GateConfig(l0_weight=1e-5, hidden_bias=0.0, output_bias=1.0, open_until_bound=True),
     recruiting=RecruitingConfig(minimum_error=0.03),
     initialisation="he", own_object="painted",

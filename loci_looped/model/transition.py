@@ -95,6 +95,7 @@ class Transition(nn.Module):
         self.bottleneck = ResidualBlock(config.gestalt, config.gestalt, kernel=1)
         self.size_gain = nn.Parameter(torch.full((1,), transition.size_gain))
         self.inertia = nn.Parameter(torch.full((1,), transition.inertia)) if transition.inertia else None
+        self.persistence = nn.Parameter(torch.full((1,), transition.persistence)) if transition.persistence else None
 
     def initial_memory(self, like: Tensor, batch: int) -> Memory:
         memories = 1 if self.config.transition.kind == "shared" else self.config.transition.layers
@@ -113,7 +114,7 @@ class Transition(nn.Module):
         x = self.embed(torch.cat(parts, dim=-1))
         layers = self._shared if self.config.transition.kind == "shared" else self._standard
         x, memory = layers(x, memory, heard)
-        codes = self._codes(self.read_out(x), generator)
+        codes = self._codes(self.read_out(x), percept, generator)
         if self.inertia is not None:
             codes = dataclasses.replace(codes, position=codes.position + self.inertia * displacement)
         return codes, memory
@@ -136,9 +137,11 @@ class Transition(nn.Module):
             x, hidden, history[i] = recur(both[..., : x.shape[-1]], hidden, history[i])
         return x[..., :embedded], Memory((hidden,), tuple(history))
 
-    def _codes(self, out: Tensor, generator: torch.Generator | None) -> SlotCodes:
+    def _codes(self, out: Tensor, percept: SlotCodes, generator: torch.Generator | None) -> SlotCodes:
         g = self.config.gestalt
         logits = self.bottleneck(out[..., :g].flatten(0, 1)[..., None, None]).view_as(out[..., :g])
+        if self.persistence is not None:
+            logits = logits + self.persistence * (2 * percept.gestalt - 1)
         binary = self.config.bottleneck == "binary"
         return SlotCodes(
             gestalt=binarise(logits, self.training, generator) if binary else torch.sigmoid(logits),
