@@ -7,17 +7,13 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
+from squares import square_clip
 
-from loci_looped.data.clip import Clip
 from loci_looped.data.store import save_clip
 from loci_looped.model import LociConfig
 from loci_looped.model.config import DecoderConfig, EncoderConfig
 from loci_looped.training.config import DataConfig, TrainConfig, recipe
-
-SIZE = (16, 24)
-FRAMES = 13
 
 TINY = dataclasses.replace(
     recipe("adept-small").model, slots=4, gestalt=8, latent=(4, 6),
@@ -28,18 +24,6 @@ TINY_PAPER = LociConfig(
     slots=4, gestalt=8, latent=(4, 6), encoder=EncoderConfig(channels=12, fine_channels=12, layers=1),
     decoder=DecoderConfig(channels=12, fine_channels=12, layers=1), levels=1,
 )
-
-
-def square_clip(seed: int, frames: int = FRAMES, size: tuple[int, int] = SIZE) -> Clip:
-    """A bright square that slides over a grey floor."""
-    random = np.random.default_rng(seed)
-    background = np.full((*size, 3), 90, dtype=np.uint8)
-    film = np.repeat(background[None], frames, axis=0)
-    row, column, step = int(random.integers(1, 9)), int(random.integers(0, 8)), int(random.integers(1, 3))
-    colour = random.integers(150, 255, 3)
-    for t in range(frames):
-        film[t, row : row + 6, min(column + step * t, size[1] - 6) :][:, :6] = colour
-    return Clip(film, background, source=f"square-{seed}")
 
 
 @pytest.fixture(scope="session")

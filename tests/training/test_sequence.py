@@ -1,0 +1,197 @@
+"""One training sequence: what each step sees, what it should paint, and where windows end."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+import torch
+from squares import square_clip
+from torch import Tensor
+
+from loci_looped.model import LociLooped, LociState, StepOutput
+from loci_looped.model import losses as losses_of
+from loci_looped.training.config import LossConfig, TrainConfig
+from loci_looped.training.curriculum import Stage
+from loci_looped.training.sequence import Target, Window, step_losses, unroll, weighted
+
+Step = tuple[dict[str, Any], StepOutput]
+
+
+@pytest.fixture
+def films() -> tuple[Tensor, Tensor]:
+    clips = [square_clip(seed) for seed in range(3)]
+    frames = torch.stack([torch.from_numpy(clip.frames) for clip in clips]).permute(0, 1, 4, 2, 3) / 255
+    return frames, torch.stack([torch.from_numpy(clip.background) for clip in clips]).permute(0, 3, 1, 2) / 255
+
+
+def _steps(
+    config: TrainConfig, stage: Stage, films: tuple[Tensor, Tensor], seed: int = 0
+) -> tuple[list[Step], list[Window]]:
+    """Every step of a sequence with the arguments it got, and the windows."""
+    torch.manual_seed(0)
+    model = LociLooped(config.model).train()
+    seen: list[Step] = []
+    real = model.step
+
+    def step(frame: Tensor, state: LociState, **given: Any) -> tuple[LociState, StepOutput]:
+        state, output = real(frame, state, **given)
+        seen.append(({"frame": frame, **given}, output))
+        return state, output
+
+    model.step = step  # type: ignore[method-assign]
+    generator = torch.Generator().manual_seed(seed)
+    return seen, list(_detached(unroll(model, *films, stage, config, generator)))
+
+
+def _detached(windows: Iterator[Window]) -> Iterator[Window]:
+    for window in windows:
+        yield dataclasses.replace(window, loss=window.loss.detach())
+
+
+def _stage(config: TrainConfig, update: int = 10**6, **changes: Any) -> Stage:
+    return dataclasses.replace(config.curriculum.at(update, 10**6), **changes)
+
+
+def test_warm_up_looks_at_the_first_frame_then_time_begins(tiny: TrainConfig, films: tuple[Tensor, Tensor]) -> None:
+    seen, windows = _steps(tiny, _stage(tiny, window=3, hold=0.0), films)
+    frames = films[0]
+    assert [given["warmup"] for given, _ in seen] == [True] * 3 + [False] * 12
+    for t, (given, _) in zip(range(-3, 12), seen, strict=True):
+        assert torch.equal(given["frame"], frames[:, max(t, 0)])
+        assert given["blackout"] is None and given["hold"] is None
+    assert [window.steps for window in windows] == [3] * 5
+
+
+def test_the_rest_of_a_clip_is_a_window_or_dropped(
+    tiny: TrainConfig, changed: Callable[..., TrainConfig], films: tuple[Tensor, Tensor]
+) -> None:
+    stage = _stage(tiny, window=5, hold=0.0)
+    assert [w.steps for w in _steps(tiny, stage, films)[1]] == [3, 5, 5, 2]
+    dropping = changed(tiny, **{"curriculum.drop_rest": True})
+    assert [w.steps for w in _steps(dropping, stage, films)[1]] == [3, 5, 5]
+    each = changed(tiny, warm_up_updates=True)
+    assert [w.steps for w in _steps(each, stage, films)[1]] == [1, 1, 1, 5, 5, 2]
+
+
+def test_a_windows_parts_are_means_and_its_loss_the_weighted_sum(
+    tiny: TrainConfig, changed: Callable[..., TrainConfig], films: tuple[Tensor, Tensor]
+) -> None:
+    config = changed(tiny, noise=False)
+    stage = _stage(config, window=4, hold=0.0)
+    seen, windows = _steps(config, stage, films)
+    frames, background = films
+    for window, first in zip(windows[1:], (3, 7, 11), strict=True):
+        steps = range(first, first + window.steps)
+        by_hand = []
+        for i in steps:
+            output, t = seen[i][1], i - 3
+            front = losses_of.foreground(frames[:, t + 1], background)
+            prediction = losses_of.balanced_picture_loss(output.ahead.frame, frames[:, t + 1], front)
+            here = losses_of.foreground(frames[:, t], background)
+            reconstruction = losses_of.balanced_picture_loss(output.present.frame, frames[:, t], here)
+            moved = losses_of.position_change(output, official=False)
+            by_hand.append(torch.stack([prediction, reconstruction, losses_of.centring(output), moved]).detach())
+        means = torch.stack(by_hand).mean(0)
+        names = ("prediction", "reconstruction", "centring", "position_change")
+        torch.testing.assert_close(torch.tensor([window.parts[name] for name in names]), means)
+        weights = torch.tensor([1.0, *(getattr(config.loss, name) for name in names[1:])])
+        torch.testing.assert_close(window.loss, (weights * means).sum())
+    summed = changed(config, **{"loss.mean_over_window": False})
+    again = _steps(summed, stage, films)[1]
+    for mean, total in zip(windows, again, strict=True):
+        torch.testing.assert_close(total.loss, mean.loss * mean.steps)
+
+
+def test_vital_signs_compare_with_the_bare_background(tiny: TrainConfig, films: tuple[Tensor, Tensor]) -> None:
+    seen, windows = _steps(tiny, _stage(tiny, window=1, hold=0.0), films)
+    frames, background = films
+    last, output = windows[-1].parts, seen[-1][1]
+    front = losses_of.foreground(frames[:, -1], background).expand(-1, 3, -1, -1) > 0
+    assert last["bare_error"] == pytest.approx(float((background - frames[:, -1])[front].square().mean()), rel=1e-4)
+    assert last["foreground_error"] == pytest.approx(
+        float((output.ahead.frame - frames[:, -1])[front].square().mean()), rel=1e-4
+    )
+    assert last["bound_slots"] == pytest.approx(float(output.bound.sum(1).float().mean()))
+
+
+def test_blackouts_spare_the_first_ten_frames_and_the_coming_frame(
+    tiny: TrainConfig, films: tuple[Tensor, Tensor]
+) -> None:
+    stage = _stage(tiny, window=1, blackout=0.5, hold=0.0)
+    seen, windows = _steps(tiny, stage, films, seed=1)
+    dark = [given["blackout"] for given, _ in seen]
+    assert all(mask is None for mask in dark[:13]) and all(mask is not None for mask in dark[13:])
+    assert 0 < sum(int(mask.sum()) for mask in dark[13:]) < 6
+    given, output = seen[13]
+    frames, background = films
+    shown = torch.where(given["blackout"].view(-1, 1, 1, 1), torch.zeros_like(frames[:, 10]), frames[:, 10])
+    present, coming = (Target(f, losses_of.foreground(f, background)) for f in (shown, frames[:, 11]))
+    parts = step_losses(output, present, coming, tiny.loss, warm=False, official=False)
+    assert windows[-2].parts["reconstruction"] == pytest.approx(float(parts["reconstruction"]))
+    assert windows[-2].parts["prediction"] == pytest.approx(float(parts["prediction"]))
+
+
+def test_the_error_map_is_withheld_as_often_as_asked(
+    tiny: TrainConfig, changed: Callable[..., TrainConfig], films: tuple[Tensor, Tensor]
+) -> None:
+    """Always, never, and now and then for the whole batch; the warm-up keeps it."""
+    stage = _stage(tiny, window=1, hold=0.0)
+
+    def told(probability: float) -> list[bool]:
+        seen, _ = _steps(changed(tiny, **{"curriculum.error_dropout": probability}), stage, films)
+        return [bool((output.error > 0).any()) for _, output in seen]
+
+    assert told(0.0) == [True] * 15
+    assert told(1.0) == [True] * 3 + [False] * 12
+    sometimes = told(0.5)[3:]
+    assert 0 < sum(sometimes) < 12
+
+
+def test_slots_are_held_for_whole_windows_once_time_has_begun(
+    tiny: TrainConfig, changed: Callable[..., TrainConfig], films: tuple[Tensor, Tensor]
+) -> None:
+    config = changed(tiny, **{"curriculum.hold_from": 3, "curriculum.hold_to": 3})
+    seen, _ = _steps(config, _stage(config, window=1, hold=0.4), films)
+    held = [given["hold"] for given, _ in seen]
+    assert all(mask is None for mask in held[:7])
+    table = torch.stack(held[7:])                                   # (8, B, K)
+    assert 0 < table.float().mean() < 1
+    for slot in table.flatten(1).T.tolist():
+        runs = "".join("x" if h else "." for h in slot).split(".")
+        # Each window lasts three frames; the next may follow at once, the last may be cut off by the end of the clip.
+        assert all(len(run) % 3 == 0 for run in runs[:-1])
+    for given, output in seen[7:]:
+        shut = given["hold"] & output.bound
+        assert not output.gate[shut].any()
+
+
+@pytest.mark.parametrize("canvas", ["released", "black", "colours"])
+def test_the_background_fades_in(canvas: Any, films: tuple[Tensor, Tensor], tiny: TrainConfig) -> None:
+    frames, background = films
+    half = _stage(tiny, canvas=canvas, fade=0.25, window=1, hold=0.0)
+    seen, _ = _steps(tiny, half, films)
+    painted_on = [given["canvas"] for given, _ in seen]
+    if canvas == "released":
+        assert all(torch.equal(c, background) for c in painted_on)
+    else:
+        plain = [(c - 0.25 * background) / 0.75 for c in painted_on]
+        flat = torch.stack([p.flatten(2) for p in plain])
+        assert float((flat - flat[..., :1]).abs().max()) < 1e-6      # one colour per scene and step
+        assert (float(flat.std()) > 0.1) == (canvas == "colours")
+        assert float(flat.min()) > -1e-6 and float(flat.max()) < 1 + 1e-6
+    target = Target.of(frames[:, 0], background, half, torch.zeros(3, 3, 1, 1))
+    front = losses_of.foreground(frames[:, 0], background) > 0
+    expected = torch.where(front, frames[:, 0], 0.25 * frames[:, 0])
+    torch.testing.assert_close(target.frame, expected)
+
+
+def test_weights_of_the_loss_table() -> None:
+    parts = {
+        name: torch.tensor(value) for name, value in
+        {"prediction": 1.0, "reconstruction": 10.0, "position_change": 100.0, "gestalt_change": 1000.0}.items()
+    }
+    config = LossConfig(reconstruction=0.5, position_change=0.25, gestalt_change=0.125)
+    assert float(weighted(parts, config)) == 1 + 5 + 25 + 125
