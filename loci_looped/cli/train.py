@@ -136,13 +136,14 @@ def _newest(folder: Path, console: Console) -> Checkpoint:
         warnings.simplefilter("always")
         found = newest_checkpoint(folder / "checkpoints")
     for warning in told:
-        console.print(str(warning.message), style="yellow", highlight=False, markup=False)
+        console.print(str(warning.message), style="yellow", highlight=False, markup=False, soft_wrap=True)
     return found
 
 
 def _train(config: TrainConfig, folder: Path, where: Where, found: Checkpoint | None, console: Console) -> int:
     import torch
 
+    from loci_looped.training.checkpoint import checkpoints
     from loci_looped.training.distributed import join
     from loci_looped.training.log import RunLog
     from loci_looped.training.loop import CHECKPOINTS, Trainer
@@ -150,7 +151,7 @@ def _train(config: TrainConfig, folder: Path, where: Where, found: Checkpoint | 
     if where.threads < 1:
         raise LociError(f"--threads {where.threads} is too few: a process needs at least one.")
     torch.set_num_threads(where.threads)
-    if found is None and (folder / CHECKPOINTS).exists():
+    if found is None and checkpoints(folder / CHECKPOINTS):
         raise LociError(f"{folder} already holds a run. Go on with --resume {folder}, or choose another with --out.")
     world = join(config.data.batch, where.device)
     try:

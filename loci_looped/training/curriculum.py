@@ -60,8 +60,8 @@ class Curriculum:
     hold: float = 0.0
     """Beyond the paper: probability per frame and slot that a window of forced imagination begins."""
     imagine_from: int = 0
-    """Forced imagination (and `gate_window`) begins here, before the gate learns, so that there is something worth imagining
-    when it may close; 0 begins with the gate."""
+    """Forced imagination (and `gate_window`) begins here, before the gate learns, so that there is something worth
+    imagining when it may close; 0 begins with the gate."""
     hold_from: int = 2
     hold_to: int = 8
     """Shortest and longest window of forced imagination, in frames."""

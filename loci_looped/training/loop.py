@@ -68,7 +68,10 @@ class Trainer:
 
         Only the first process has a log.
         """
-        saved, last_look = time.monotonic(), None
+        last_look = None
+        if self.update == 0:
+            self.save()         # from the first moment on, a killed run can be taken up
+        saved = time.monotonic()
         with asked_to_stop(self.stop):
             while not (self.is_complete() or self.world.agree(self._stop)):
                 self._grow_if_due()
