@@ -59,11 +59,11 @@ class TransitionConfig:
     displacement: bool = False
     """Beyond the paper: the transition also sees how far the percept moved since the last step."""
     inertia: float = 0.0
-    """Beyond the paper: start of a learnt gain with which that displacement is added to the predicted place. 0 leaves it
-    out; 1 starts from the belief that things go on as they went."""
+    """Beyond the paper: start of a learnt gain with which that displacement is added to the predicted place.
+    0 leaves it out; 1 starts from the belief that things go on as they went."""
     persistence: float = 0.0
-    """Beyond the paper: start of a learnt gain with which the percept's bits, as -1 and 1, are added to the logits of the
-    predicted gestalt. 0 leaves it out; 4 starts from the belief that things go on looking as they did."""
+    """Beyond the paper: start of a learnt gain with which the percept's bits, as -1 and 1, are added to the logits of
+    the predicted gestalt. 0 leaves it out; 4 starts from the belief that things go on looking as they did."""
 
 
 @dataclass(frozen=True)
@@ -245,7 +245,9 @@ _SMALL = LociConfig(
         channels=32, fine_channels=12, layers=1, position_prior=True, gestalt_head="attended", size_head="bounded"
     ),
     decoder=DecoderConfig(channels=32, fine_channels=12, layers=2),
-    transition=TransitionConfig(credit="bptt", residual_gain=0.1, size_gain=1.0, displacement=True, inertia=1.0, persistence=4.0),
+    transition=TransitionConfig(
+        credit="bptt", residual_gain=0.1, size_gain=1.0, displacement=True, inertia=1.0, persistence=4.0
+    ),
     gate=GateConfig(l0_weight=1e-5, hidden_bias=0.0, output_bias=1.0, open_until_bound=True),
     recruiting=RecruitingConfig(minimum_error=0.03),
     initialisation="he", own_object="painted",

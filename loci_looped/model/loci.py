@@ -34,6 +34,9 @@ imagination."""
 
 WARM_UP_STEPS = 10
 
+DISPLACEMENT_SHARE = 0.3
+"""Of the newest movement in the running average; the first few are averaged evenly."""
+
 
 @dataclass(frozen=True)
 class Conditions:
@@ -89,6 +92,8 @@ class LociLooped(nn.Module):
             occlusion=empty,
             previous=codes,
             percept_position=codes.position,
+            displacement=codes.position,
+            followed=empty,
             memory=self.transition.initial_memory(background, batch),
             registry=Registry(never, never, never, empty, empty, zero, zero.bool()),
             age=zero,
@@ -140,10 +145,11 @@ class LociLooped(nn.Module):
         if warmup:
             alpha = torch.ones_like(sensed.position)
             percept, predicted, memory = sensed, sensed, state.memory
+            displacement = torch.zeros_like(sensed.position)
         else:
             alpha = self._gate(state, sensed, occlusion, previous, recruited.bound, conditions.gate, hold, generator)
             percept = sensed if conditions.gate == "open" and hold is None else blend(alpha, sensed, previous)
-            displacement = self._displacement(percept, state, recruited.bound)
+            displacement = self._displacement(percept, alpha, state, recruited.bound)
             heard = None if self.config.official else assigned
             predicted, memory = self.transition(percept, 1 - alpha, displacement, state.memory, heard, noise)
             if not self.config.official:
@@ -152,8 +158,9 @@ class LociLooped(nn.Module):
         ahead = present if same_picture else self.decoder(predicted, canvas, active, noise)
         return self._finish(
             state, StepOutput(
-                sensed=sensed, percept=percept, predicted=predicted, previous=previous, gate=alpha, present=present,
-                ahead=ahead, occlusion=occlusion, occlusion_ahead=occlusion, assigned=assigned, bound=registry.bound,
+                sensed=sensed, percept=percept, predicted=predicted, previous=previous, gate=alpha,
+                displacement=displacement, present=present, ahead=ahead,
+                occlusion=occlusion, occlusion_ahead=occlusion, assigned=assigned, bound=registry.bound,
                 visibility=registry.visibility, error=error, surprise=surprise, objects_before=own_objects,
                 objects_after=None,
             ), memory, registry, active, warmup=warmup,
@@ -169,7 +176,7 @@ class LociLooped(nn.Module):
         registry, seen = self._bind(state.registry, assigned, present)
         registry = dataclasses.replace(registry, settled=torch.ones_like(registry.settled))
         percept, shut = state.predicted, torch.zeros_like(state.predicted.position)
-        displacement = self._displacement(percept, state, state.registry.bound)
+        displacement = self._displacement(percept, shut, state, state.registry.bound)
         predicted, memory = self.transition(
             percept, 1 - shut, displacement, state.memory, None if self.config.official else assigned, noise
         )
@@ -179,8 +186,9 @@ class LociLooped(nn.Module):
         occlusion = self._occlusion(present, registry.bound, seen)
         return self._finish(
             state, StepOutput(
-                sensed=percept, percept=percept, predicted=predicted, previous=percept, gate=shut, present=present,
-                ahead=ahead, occlusion=occlusion, occlusion_ahead=occlusion, assigned=assigned, bound=registry.bound,
+                sensed=percept, percept=percept, predicted=predicted, previous=percept, gate=shut,
+                displacement=displacement, present=present, ahead=ahead,
+                occlusion=occlusion, occlusion_ahead=occlusion, assigned=assigned, bound=registry.bound,
                 visibility=registry.visibility, error=torch.zeros_like(present.frame[:, :1]),
                 surprise=torch.zeros_like(occlusion), objects_before=present.object_logits, objects_after=None,
             ), memory, registry, active, warmup=False,
@@ -197,6 +205,7 @@ class LociLooped(nn.Module):
         needs_objects = self.training and not warmup and self.config.own_object == "whole"
         objects_after = self.decoder.objects(predicted, active) if needs_objects else None
         output = dataclasses.replace(output, occlusion_ahead=occlusion_ahead, objects_after=objects_after)
+        held = state.registry.bound & output.assigned & (not warmup)
         following = LociState(
             background=state.background,
             predicted=predicted,
@@ -205,6 +214,8 @@ class LociLooped(nn.Module):
             occlusion=occlusion_ahead,
             previous=output.previous.detach(),
             percept_position=output.percept.position,
+            displacement=output.displacement,
+            followed=(state.followed + 1) * held,
             memory=memory,
             registry=registry,
             age=state.age + 1,
@@ -280,9 +291,15 @@ class LociLooped(nn.Module):
             alpha = alpha * ~(hold & bound).unsqueeze(-1)
         return alpha
 
-    def _displacement(self, percept: SlotCodes, state: LociState, bound: Tensor) -> Tensor:
-        """(B, K, 2): how far each percept moved since the last step; 0 for a slot that has just been placed."""
-        return (percept.position - state.percept_position) * bound.unsqueeze(-1)
+    def _displacement(self, percept: SlotCodes, alpha: Tensor, state: LociState, bound: Tensor) -> Tensor:
+        """(B, K, 2): how far each percept has been moving per step, averaged over a few of them.
+
+        What is imagined teaches nothing about motion: with the gate shut the displacement stays as it was.
+        A slot that has just been placed has none.
+        """
+        share = alpha[..., 1:] * (1 / (state.followed + 1)).clamp(min=DISPLACEMENT_SHARE).unsqueeze(-1)
+        moved = percept.position - state.percept_position
+        return (state.displacement + share * (moved - state.displacement)) * bound.unsqueeze(-1)
 
     # ---------------------------------------------------------------- many time steps
 

@@ -131,6 +131,8 @@ class LociState(TensorTree):
     occlusion: Tensor           # (B, K) Ô predicted for the frame to come
     previous: SlotCodes         # the prediction the last step started from
     percept_position: Tensor    # (B, K, 2) the last percept's place
+    displacement: Tensor        # (B, K, 2) how far percepts have been moving per step
+    followed: Tensor            # (B, K) for how many steps a slot has held its object
     memory: Memory
     registry: Registry
     age: Tensor                 # (B,) steps consumed
@@ -204,6 +206,7 @@ class StepOutput(TensorTree):
     predicted: SlotCodes        # (Ĝ, P̂) for the next frame
     previous: SlotCodes         # the prediction this step started from, after recruiting
     gate: Tensor                # (B, K, 2) α: gestalt, position; 0 is pure imagination
+    displacement: Tensor        # (B, K, 2) how far percepts have been moving per step
     present: Decoded            # the present as sensed
     ahead: Decoded              # the next frame as imagined
     occlusion: Tensor           # (B, K) O of the present, in [0, 1]
