@@ -46,6 +46,12 @@ def cell(results: Results, key: str, spread: bool = False) -> str:
     return f"{text} ± {plain(number.std)}" if spread and number.std is not None else text
 
 
+def count(results: Results, key: str) -> str:
+    """A whole number, or degrees of freedom."""
+    value = results.value(key)
+    return "–" if value is None else f"{value:.4g}"
+
+
 def models(results: Results, prefix: str, last: str) -> list[str]:
     """The names between the prefix and a known last part of a key, in the order in which they came."""
     found = []
@@ -124,12 +130,12 @@ def windows(results: Results, gate: str) -> Rows:
     rows = []
     for name, words in WINDOWS.items():
         key = f"surprise/{gate}/{name}"
-        degrees = cell(results, f"{key}/degrees")
+        degrees = count(results, f"{key}/degrees")
         t = cell(results, f"{key}/t")
         rows.append([
             words, cell(results, f"{key}/vanished_peak", True), cell(results, f"{key}/control_peak", True),
             t if t == "–" else f"t({degrees}) = {t}", probability(results, f"{key}/p_one_sided"),
-            f"{cell(results, f'{key}/n_vanished')}, {cell(results, f'{key}/n_control')}",
+            f"{count(results, f'{key}/n_vanished')}, {count(results, f'{key}/n_control')}",
         ])
     return rows
 
@@ -146,7 +152,11 @@ def violation_rows(results: Results, gate: str) -> Rows:
 def probability(results: Results, key: str) -> str:
     """A p-value as people write it."""
     value = results.value(key)
-    return "–" if value is None else "< .001" if value < 0.001 else f"{value:.3f}".lstrip("0")
+    return "–" if value is None else probability_words(value)
+
+
+def probability_words(value: float) -> str:
+    return "< .001" if value < 0.001 else f"{value:.3f}".lstrip("0") if value < 1 else "1"
 
 
 INTERRUPTION_COLUMNS = (

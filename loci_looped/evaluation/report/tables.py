@@ -1,0 +1,232 @@
+"""The tables of a report: our numbers beside the published ones, the same for the page and for Markdown."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import TypedDict
+
+from loci_looped.evaluation.experiments.headlines import (
+    INTERRUPTION_COLUMNS,
+    OFFICIAL,
+    TRACKING,
+    cell,
+    count,
+    interval,
+    models,
+    probability,
+)
+from loci_looped.evaluation.experiments.results import Results
+from loci_looped.evaluation.report.published import PublishedRow, caveat, published, sources
+
+
+@dataclass(frozen=True)
+class Group:
+    """Rows that were measured in the same way."""
+
+    words: str
+    rows: list[list[str]]
+    ours: bool = True
+
+
+@dataclass(frozen=True)
+class Table:
+    title: str
+    columns: list[str]
+    groups: list[Group]
+    note: str = ""
+    commands: list[str] = field(default_factory=list)
+    protocols: list[str] = field(default_factory=list)
+
+
+SHOWN = {"learned": "gate learned", "open": "gate open", "visibility": "gate = visibility", "closed": "gate shut"}
+
+
+def called(name: str, subject: str) -> str:
+    """`learned` of adept-small -> what a reader would call it."""
+    if name == "kalman":
+        return "Kalman filter on true centroids"
+    network, _, gate = name.rpartition("/")
+    return f"{network or subject}, {SHOWN.get(gate, gate)}"
+
+
+def tables(found: Sequence[Results]) -> list[Table]:
+    """Everything there is, experiment by experiment."""
+    made = [
+        _tracking([r for r in found if r.experiment == "tracking"], "tracking", "Tracking"),
+        _tracking([r for r in found if r.experiment == "ablation"], "ablation", "Side by side"),
+        _differences([r for r in found if r.experiment == "ablation"]),
+        _surprise([r for r in found if r.experiment == "surprise"]),
+        _violations([r for r in found if r.experiment == "surprise"]),
+        _interruptions([r for r in found if r.experiment == "interruptions"]),
+        _imagination([r for r in found if r.experiment == "imagination"]),
+    ]
+    return [table for table in made if table is not None]
+
+
+class Sourced(TypedDict):
+    commands: list[str]
+    protocols: list[str]
+
+
+def _sourced(found: Sequence[Results], prefixes: Sequence[str]) -> Sourced:
+    """Commands and protocols behind a table."""
+    protocols = {
+        number.protocol for results in found for key, number in results.numbers.items()
+        if key.startswith(tuple(prefixes))
+    }
+    return {"commands": [results.command for results in found if results.command], "protocols": sorted(protocols)}
+
+
+def _published_groups(rows: Sequence[PublishedRow], columns: Sequence[tuple[str, bool]]) -> list[Group]:
+    """Published rows by source; columns are (key, with spread)."""
+    groups = []
+    for name, source in sources().items():
+        own = [row for row in rows if row.source == name]
+        chosen = [[row.model, *(row.cell(key, spread) for key, spread in columns)] for row in own]
+        if chosen:
+            groups.append(Group(f"Published: {source.words}", chosen, ours=False))
+    return groups
+
+
+def _tracking(found: Sequence[Results], prefix: str, title: str) -> Table | None:
+    if not found:
+        return None
+    corrected, released = [], []
+    for results in found:
+        for name in models(results, prefix, "mota"):
+            label, key = called(name, results.subject["name"]), f"{prefix}/{name}"
+            corrected.append([label, *(cell(results, f"{key}/{column.key}", column.spread) for column in TRACKING)])
+            by_heading = {column.heading: cell(results, f"{key}/{column.key}", column.spread) for column in OFFICIAL}
+            released.append([label, *(by_heading.get(column.heading, "–") for column in TRACKING)])
+    columns = [(column.key, column.spread) for column in TRACKING]
+    return Table(
+        f"{title}: error in % of the image diagonal", ["model", *(column.heading for column in TRACKING)],
+        [Group("This package, corrected protocol", corrected),
+         Group("This package, as the released code measures", released),
+         *_published_groups(published("tracking"), columns)],
+        caveat("tracking"), **_sourced(found, [prefix]),
+    )
+
+
+def _differences(found: Sequence[Results]) -> Table | None:
+    rows = []
+    for results in found:
+        first = results.settings.get("difference_from", "the first")
+        for name in models(results, "ablation", "difference_occluded"):
+            key = f"ablation/{name}/difference"
+            rows.append([called(name, results.subject["name"]), called(first, results.subject["name"]),
+                         interval(results, f"{key}_visible"), interval(results, f"{key}_occluded")])
+    if not rows:
+        return None
+    return Table(
+        "How much larger the error is, on the same scenes",
+        ["model", "than", "visible, % points", "occluded, % points"],
+        [Group("Difference with its 95 % interval over scenes", rows)], "", **_sourced(found, ["ablation"]),
+    )
+
+
+def _surprise(found: Sequence[Results]) -> Table | None:
+    rows = []
+    for results in found:
+        for gate in models(results, "surprise", "vanished_slots"):
+            key = f"surprise/{gate}"
+            cells = []
+            for window in ("reappearance", "screen_falls"):
+                t, degrees = cell(results, f"{key}/{window}/t"), count(results, f"{key}/{window}/degrees")
+                n = [count(results, f"{key}/{window}/n_{side}") for side in ("vanished", "control")]
+                cells += [t if t == "–" else f"t({degrees}) = {t}", probability(results, f"{key}/{window}/p_one_sided"),
+                          " / ".join(n)]
+            cells += [cell(results, f"{key}/correlation_{name}/r") for name in ("slot_error", "visible_mask")]
+            rows.append([called(gate, results.subject["name"]), *cells])
+    if not rows:
+        return None
+    theirs = []
+    for row in published("surprise"):
+        cells = []
+        for window in ("reappearance", "screen_falls"):
+            t = f"t({row.cell(f'{window}/degrees')}) = {row.cell(f'{window}/t')}"
+            cells += [t, row.cell(f"{window}/p_one_sided"), "–"]
+        cells += [row.cell(f"correlation_{name}/r") for name in ("slot_error", "visible_mask")]
+        theirs.append((row.source, [row.model, *cells]))
+    groups = [Group(f"Published: {source.words}", [cells for own, cells in theirs if own == name], ours=False)
+              for name, source in sources().items() if any(own == name for own, _ in theirs)]
+    return Table(
+        "Surprise: is the slot of a vanished object more wrong than that of one that comes back?",
+        ["model", "should reappear", "p, one-sided", "n vanished / control", "screen falls", "p, one-sided",
+         "n vanished / control", "r of slot error", "r of expected area"],
+        [Group("This package: largest slot error, one value per object", rows), *groups],
+        caveat("surprise"), **_sourced(found, ["surprise"]),
+    )
+
+
+def _violations(found: Sequence[Results]) -> Table | None:
+    rows = []
+    for results in found:
+        for gate in models(results, "surprise", "vanished_slots"):
+            for kind in models(results, f"violations/{gate}", "slot_accuracy"):
+                key = f"violations/{gate}/{kind}"
+                accuracies = [interval(results, f"{key}/{measure}_accuracy") for measure in ("slot", "frame")]
+                pairs = results.numbers[f"{key}/slot_accuracy"].n
+                rows.append([kind, called(gate, results.subject["name"]), *accuracies, str(pairs)])
+    if not rows:
+        return None
+    return Table(
+        "Matched pairs: how often the impossible film surprises more (%, chance is 50)",
+        ["violation", "model", "by slot error", "by frame error", "pairs"],
+        [Group("Share with its 95 % bootstrap interval", rows)],
+        "Two films are equal until something impossible happens behind the screen in one of them. Surprise is the "
+        "largest error from that moment on: of a slot that holds no screen, or of the whole predicted frame.",
+        **_sourced(found, ["violations"]),
+    )
+
+
+def _interruptions(found: Sequence[Results]) -> Table | None:
+    ours: dict[str, list[list[str]]] = {"blackout": [], "visible": []}
+    for results in found:
+        for name in models(results, "interruptions", "blackout_rate"):
+            gate, _, share = name.partition("/")
+            for part, rows in ours.items():
+                if abs(float(share) - 0.2) < 1e-9:
+                    cells = (cell(results, f"interruptions/{name}/{part}/{key}") for _, key in INTERRUPTION_COLUMNS)
+                    rows.append([called(gate, results.subject["name"]), *cells])
+    if not any(ours.values()):
+        return None
+    columns = [(key, False) for _, key in INTERRUPTION_COLUMNS]
+    groups = []
+    for part, words in (("blackout", "predicted in the dark"), ("visible", "predicted from a visible frame")):
+        groups.append(Group(f"This package, {words}", ours[part]))
+        theirs = [row for row in published("interruptions") if row.values["part"] == part]
+        groups += [replace(group, words=f"{group.words}, {words}") for group in _published_groups(theirs, columns)]
+    return Table(
+        "Interruptions: the frame predicted when 20 % of the frames are dark",
+        ["model", *(heading for heading, _ in INTERRUPTION_COLUMNS)], groups, caveat("interruptions"),
+        **_sourced(found, ["interruptions"]),
+    )
+
+
+def _imagination(found: Sequence[Results]) -> Table | None:
+    rows: dict[tuple[str, str], dict[str, str]] = {}
+    for results in found:
+        for name in models(results, "imagination", "failed"):
+            scenario, gate, mode = name.split("/")
+            key = f"imagination/{name}"
+            row = rows.setdefault((called(gate, results.subject["name"]), mode), {})
+            failed = results.value(f"{key}/failed") or 0
+            row[scenario] = interval(results, f"{key}/distance_sum") + (f" ({failed:.0f} % failed)" if failed else "")
+            row[f"official {scenario}"] = cell(results, f"{key}/official_distance_sum")
+    if not rows:
+        return None
+    keys = ("interaction", "occlusion", "official interaction", "official occlusion")
+    ours = [[model, mode, *(row.get(key, "–") for key in keys)] for (model, mode), row in rows.items()]
+    groups = [Group("This package, all balls, zero error map", ours)]
+    for name, source in sources().items():
+        theirs = [[row.model, "–", "–", "–", row.cell("interaction", True), row.cell("occlusion", True)]
+                  for row in published("imagination") if row.source == name]
+        if theirs:
+            groups.append(Group(f"Published: {source.words}", theirs, ours=False))
+    return Table(
+        "Imagination: distance to the true balls, summed over ten unseen frames (image widths)",
+        ["model", "shown", "collision", "no collision", "collision, released metric", "no collision, released metric"],
+        groups, caveat("imagination"), **_sourced(found, ["imagination"]),
+    )
