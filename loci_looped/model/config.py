@@ -23,6 +23,9 @@ class EncoderConfig:
     position_prior: bool = False
     """Beyond the paper: add the log of the slot's own Gaussian to the position logits, so that a slot starts by looking
     at its own place."""
+    offsets: bool = False
+    """Beyond the paper: each cell of the latent grid also says where the object's middle lies, up to a cell away. Without
+    it places snap to cells, and no speed can be read off them."""
     gestalt_head: Literal["global", "attended"] = "global"
     """"global" reads the whole map with one large convolution (the paper); "attended" pools the features where the slot
     looks."""
@@ -155,6 +158,7 @@ class LociConfig:
             )
         beyond = {
             "encoder.position_prior": self.encoder.position_prior,
+            "encoder.offsets": self.encoder.offsets,
             "encoder.gestalt_head": self.encoder.gestalt_head != "global",
             "encoder.size_head": self.encoder.size_head != "forced",
             "transition.displacement": self.transition.displacement,
@@ -242,7 +246,8 @@ def _check_fields(where: str, values: Any, part: Any) -> None:
 _SMALL = LociConfig(
     slots=5, gestalt=32, latent=(10, 15), level=1, levels=1,
     encoder=EncoderConfig(
-        channels=32, fine_channels=12, layers=1, position_prior=True, gestalt_head="attended", size_head="bounded"
+        channels=32, fine_channels=12, layers=1, position_prior=True, offsets=True, gestalt_head="attended",
+        size_head="bounded",
     ),
     decoder=DecoderConfig(channels=32, fine_channels=12, layers=2),
     transition=TransitionConfig(

@@ -79,7 +79,8 @@ class Encoder(nn.Module):
             self.fine_blocks = nn.Sequential(*[ResidualBlock(fine, fine, gain=1e-12) for _ in range(layers)])
         self.down = PatchDown(fine, c, gain=1.0)
         self.trunk = nn.Sequential(*[ResidualBlock(c, c) for _ in range(layers)])
-        self.position_blocks = nn.Sequential(*[ResidualBlock(c, c) for _ in range(layers)], ResidualBlock(c, 3))
+        maps = 5 if config.encoder.offsets else 3      # size, place, priority, and where in its cell the middle lies
+        self.position_blocks = nn.Sequential(*[ResidualBlock(c, c) for _ in range(layers)], ResidualBlock(c, maps))
         self.gestalt_blocks = nn.Sequential(*[ResidualBlock(c, c) for _ in range(layers)])
         whole = config.encoder.gestalt_head == "global"
         self.gestalt_head = GlobalGestalt(config) if whole else AttendedGestalt(config)
@@ -94,7 +95,7 @@ class Encoder(nn.Module):
         x = self._inputs(frame, error, visible_masks_with_background, own_objects, previous, object_masks, active)
         features = self.trunk(self._to_latent(x))
         gestalt_features = self.gestalt_blocks(features)
-        size_map, place_map, priority_map = self.position_blocks(features).unbind(1)    # each (n, h, w)
+        size_map, place_map, priority_map, *offset_maps = self.position_blocks(features).unbind(1)    # each (n, h, w)
 
         if self.config.encoder.position_prior:
             own = gaussian_map(active.fold(previous.position), active.fold(previous.size), self.config.latent)
@@ -102,6 +103,9 @@ class Encoder(nn.Module):
         attention = torch.softmax(place_map.flatten(1), dim=1).view_as(place_map)
         rows, columns = (grid(n, place_map) for n in self.config.latent)
         position = torch.stack([attention.sum(2) @ rows, attention.sum(1) @ columns], dim=-1)
+        if offset_maps:
+            within = torch.stack([(attention * torch.tanh(m)).sum((1, 2)) for m in offset_maps], dim=-1)
+            position = position + within * torch.stack([rows[1] - rows[0], columns[1] - columns[0]])
 
         logits = self.gestalt_head(gestalt_features, attention)
         binary = self.config.bottleneck == "binary"
