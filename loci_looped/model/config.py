@@ -24,8 +24,8 @@ class EncoderConfig:
     """Beyond the paper: add the log of the slot's own Gaussian to the position logits, so that a slot starts by looking
     at its own place."""
     offsets: bool = False
-    """Beyond the paper: each cell of the latent grid also says where the object's middle lies, up to a cell away. Without
-    it places snap to cells, and no speed can be read off them."""
+    """Beyond the paper: each cell of the latent grid also says where the object's middle lies, up to a cell away.
+    Without it places snap to cells, and no speed can be read off them."""
     gestalt_head: Literal["global", "attended"] = "global"
     """"global" reads the whole map with one large convolution (the paper); "attended" pools the features where the slot
     looks."""
