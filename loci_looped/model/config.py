@@ -254,7 +254,7 @@ _SMALL = LociConfig(
         credit="bptt", residual_gain=0.1, size_gain=1.0, displacement=True, inertia=1.0, persistence=4.0
     ),
     gate=GateConfig(l0_weight=1e-5, hidden_bias=0.0, output_bias=1.0, open_until_bound=True),
-    recruiting=RecruitingConfig(minimum_error=0.03),
+    recruiting=RecruitingConfig(minimum_error=0.03, suppression=8.0),
     initialisation="he", own_object="painted",
 )
 
@@ -275,7 +275,7 @@ PRESETS: dict[str, LociConfig] = {
     ),
     "adept-small": _SMALL,
     "clevrer-small": dataclasses.replace(_SMALL, slots=6),
-    "balls-small": dataclasses.replace(_SMALL, slots=3, gestalt=16, latent=(8, 8)),
+    "balls-small": dataclasses.replace(_SMALL, slots=3, gestalt=16, latent=(16, 16)),
 }
 
 

@@ -136,13 +136,13 @@ def differences(ours: TrainConfig, theirs: TrainConfig) -> list[str]:
 
 _SMALL_OPTIMISER = OptimiserConfig(
     kind="adamw", learning_rate=1e-3, beta2=0.99, epsilon=1e-8, clip=0.5, initial_factor=1.0, initial_until=0,
-    final_share=0.1, average=0.999,
+    final_share=0.1, average=0.997,
 )
-_SMALL_LOSS = LossConfig(gestalt_change=0.0, balanced=True, centring=0.1, mean_over_window=True)
+_SMALL_LOSS = LossConfig(gestalt_change=0.0, balanced=True, centring=1.0, mean_over_window=True)
 _SMALL_CURRICULUM = Curriculum(
-    updates=14_000, foreground_until=2_500, still_until=2_500, placement="error_sampled", canvas="colours",
-    background_from=2_500, background_over=1_500, gate_from=6_000, gate_window=4, binding="hard", window_to=1,
-    hold=0.08, hold_to=12,
+    updates=9_000, foreground_until=2_750, still_until=2_750, placement="error_sampled",
+    canvas="colours", colours_from=1_250, background_from=2_750, background_over=400,
+    imagine_from=4_500, gate_from=5_200, gate_window=4, binding="hard", window_to=1, hold=0.08, hold_to=12,
 )
 _SMALL = TrainConfig(
     name="adept-small", model=NETWORKS["adept-small"], data=DataConfig(batch=8), optimiser=_SMALL_OPTIMISER,
