@@ -83,6 +83,7 @@ def test_an_error_while_hidden_is_an_error_of_the_hidden_frames_alone() -> None:
     assert number.low == pytest.approx(number.value, rel=1e-3) and number.unit == "%" and number.n and number.n > 20
     # The released error is not zero for the visible frames either: it stretches the truth's rows twice.
     assert found.value("m/official_error_visible") > 0.5            # type: ignore[operator]
+    assert found.numbers["m/official_successful"].n == 3            # the movers, not the screens
 
 
 def test_two_models_are_compared_scene_by_scene() -> None:
