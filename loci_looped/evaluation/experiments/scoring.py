@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -44,7 +44,7 @@ class ScoredClip:
     tried: NDArray[np.bool_]            # (K,) the slot held a visible mover early enough
     succeeded: NDArray[np.bool_]        # (K,)
     counts: MotCounts
-    official_rows: official.OfficialRows
+    official_rows: official.OfficialRows        # `object` is the one each row was compared with, never -1
     official_success: tuple[int, int]   # tried, succeeded
     official_counts: MotCounts
 
@@ -87,18 +87,25 @@ def score(model: str, name: SetName, clip: Clip, recording: Recording) -> Scored
 def _as_released(
     recording: Recording, truth: ObjectTruth, seen: NDArray[np.bool_], size: tuple[int, int]
 ) -> tuple[official.OfficialRows, tuple[int, int], MotCounts]:
-    """The released protocol, faults included, as if at its own resolution."""
+    """The released protocol, faults included, as if at its own resolution.
+
+    It compares a slot that holds nothing yet with the last object. Its files cannot have had the screen there (nearly
+    all movers are in its success rate, whose screen flag is read before they enter), so here screens come first.
+    """
+    order = np.argsort([kind != "screen" for kind in truth.kinds], kind="stable")
+    screens = np.array([kind == "screen" for kind in truth.kinds])[order]
     positions = official.official_coordinates(recording.positions, size)
-    targets = official.official_coordinates(truth.positions.astype(np.float64), size)
+    targets = official.official_coordinates(truth.positions[:, order].astype(np.float64), size)
     may_bind = recording.present & ~recording.hidden
     with np.errstate(invalid="ignore"):
-        rows = official.official_tracking_rows(positions, recording.present, may_bind, targets, truth.depths > 0)
-    screens = np.array([kind == "screen" for kind in truth.kinds])
-    tried, succeeded = official.official_success(rows, recording.present, seen, screens)
+        in_front = truth.depths[:, order] > 0
+        rows = official.official_tracking_rows(positions, recording.present, may_bind, targets, in_front)
+    tried, succeeded = official.official_success(rows, recording.present, seen[:, order], screens)
     areas = recording.object_areas
     scaled = None if areas is None else areas * RELEASED_PIXELS / (size[0] * size[1])
     counts = official.official_mota(positions, recording.present, targets, scaled)
-    return rows, (int(tried.sum()), int(succeeded.sum())), counts
+    compared = replace(rows, object=order[rows.object])         # -1, too, becomes the object it was compared with
+    return compared, (int(tried.sum()), int(succeeded.sum())), counts
 
 
 def watch_and_score(

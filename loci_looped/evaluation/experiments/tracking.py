@@ -113,7 +113,7 @@ def _official_errors(clips: Sequence[ScoredClip], visible: bool) -> Moments:
     for clip in clips:
         rows = clip.official_rows
         frames = np.arange(len(rows.object))[:, None]
-        seen, mover = clip.seen[frames, rows.object], clip.movers[rows.object]      # -1 is the last object, as released
+        seen, mover = clip.seen[frames, rows.object], clip.movers[rows.object]
         parts.append(rows.error[rows.inside & mover & (seen == visible)])
     return moments(np.concatenate(parts))
 
