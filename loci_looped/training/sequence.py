@@ -54,6 +54,8 @@ def unroll(
     generator: torch.Generator,
 ) -> Iterator[Window]:
     """Windows of one sequence (B, T, 3, H, W). Update the network between them; the state is cut off there."""
+    # A centring loss on the first scribbles makes slots claim the whole picture; it waits for objects.
+    weights = dataclasses.replace(config.loss, centring=0.0) if stage.phase == "foreground" else config.loss
     state = model.initial(background)
     held = torch.zeros(frames.shape[0], model.config.slots, dtype=torch.long, device=frames.device)
     losses: list[Tensor] = []
@@ -75,8 +77,8 @@ def unroll(
         seen = frame if dark is None else torch.where(dark.view(-1, 1, 1, 1), torch.zeros_like(frame), frame)
         to_come = Target.of(coming, background, stage, colour)
         present = to_come if seen is coming else Target.of(seen, background, stage, colour)
-        parts = step_losses(output, present, to_come, config.loss, warm=warm, official=model.config.official)
-        losses.append(weighted(parts, config.loss))
+        parts = step_losses(output, present, to_come, weights, warm=warm, official=model.config.official)
+        losses.append(weighted(parts, weights))
         records.append(parts | vital_signs(output, coming, background, to_come.front))
         if _window_ends(t, frames.shape[1], stage.window, config):
             count = len(losses)
