@@ -82,7 +82,7 @@ def page(browser: Browser, address: str) -> Iterator[Page]:
     assert [text for text in complaints if expected not in text] == []
 
 
-def until(page: Page, condition: str, seconds: float = 60.0) -> None:
+def until(page: Page, condition: str, seconds: float = 120.0) -> None:
     """Wait for a condition in the page. (The page forbids eval, so Playwright's own waiting does not work in it.)"""
     end = time.monotonic() + seconds
     while not page.evaluate(condition):
