@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 from safetensors import SafetensorError
@@ -17,6 +17,9 @@ from safetensors.torch import load_file, save_file
 from loci_looped.data.atomic import replacing, write_text
 from loci_looped.errors import LociError
 from loci_looped.model import LociConfig, LociLooped
+
+if TYPE_CHECKING:
+    from loci_looped.watching import Loci
 
 KIND = "loci-looped network"
 CONFIG, WEIGHTS, MANIFEST = "config.json", "weights.safetensors", "manifest.json"
@@ -105,9 +108,12 @@ def find_network(name_or_path: str | Path) -> Path:
     raise LociError(f"There is no network called {str(name_or_path)!r}: {available}, or give the folder of a run.")
 
 
-def load(name_or_path: str | Path, device: torch.device | str = "cpu") -> LociLooped:
+def load(name_or_path: str | Path, device: torch.device | str = "cpu") -> Loci:
     """A trained network: by the name of a shipped one, or the folder of a stored network or of a training run."""
-    return load_network(find_network(name_or_path), device)
+    # Watching needs readers of films; whoever only stores networks does not.
+    from loci_looped.watching import as_loci
+
+    return as_loci(load_network(find_network(name_or_path), device))
 
 
 def _read_json(path: Path) -> Any:
