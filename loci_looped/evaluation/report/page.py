@@ -53,7 +53,7 @@ def content(report: Report) -> str:
     for experiment, words in EXPERIMENT_WORDS.items():
         own = [results for results in found if results.experiment == experiment]
         if own:
-            sections.append((experiment, words, _experiment(own, [table for table in made if _belongs(table, own)])))
+            sections.append((experiment, words, _experiment(own, [t for t in made if t.experiment == experiment])))
     if report.films:
         sections.append(("films", "Films", "".join(_film(film) for film in report.films)))
     if report.runs:
@@ -65,10 +65,6 @@ def content(report: Report) -> str:
     head += [f'<p class="partial">{html.escape(sentence)}</p>' for sentence in (*_partial(found), *report.remarks)]
     body = [f'<section id="{name}"><h2>{html.escape(words)}</h2>{inside}</section>' for name, words, inside in sections]
     return "\n".join([*head, f"<nav>{links}</nav>", *body])
-
-
-def _belongs(table: Table, own: Sequence[Results]) -> bool:
-    return any(results.command in table.commands for results in own)
 
 
 def _partial(found: Sequence[Results]) -> list[str]:

@@ -31,6 +31,7 @@ class Group:
 
 @dataclass(frozen=True)
 class Table:
+    experiment: str
     title: str
     columns: list[str]
     groups: list[Group]
@@ -101,7 +102,7 @@ def _tracking(found: Sequence[Results], prefix: str, title: str) -> Table | None
             released.append([label, *(by_heading.get(column.heading, "–") for column in TRACKING)])
     columns = [(column.key, column.spread) for column in TRACKING]
     return Table(
-        f"{title}: error in % of the image diagonal", ["model", *(column.heading for column in TRACKING)],
+        prefix, f"{title}: error in % of the image diagonal", ["model", *(column.heading for column in TRACKING)],
         [Group("This package, corrected protocol", corrected),
          Group("This package, as the released code measures", released),
          *_published_groups(published("tracking"), columns)],
@@ -120,7 +121,7 @@ def _differences(found: Sequence[Results]) -> Table | None:
     if not rows:
         return None
     return Table(
-        "How much larger the error is, on the same scenes",
+        "ablation", "How much larger the error is, on the same scenes",
         ["model", "than", "visible, % points", "occluded, % points"],
         [Group("Difference with its 95 % interval over scenes", rows)], "", **_sourced(found, ["ablation"]),
     )
@@ -152,7 +153,7 @@ def _surprise(found: Sequence[Results]) -> Table | None:
     groups = [Group(f"Published: {source.words}", [cells for own, cells in theirs if own == name], ours=False)
               for name, source in sources().items() if any(own == name for own, _ in theirs)]
     return Table(
-        "Surprise: is the slot of a vanished object more wrong than that of one that comes back?",
+        "surprise", "Surprise: is the slot of a vanished object more wrong than that of one that comes back?",
         ["model", "should reappear", "p, one-sided", "n vanished / control", "screen falls", "p, one-sided",
          "n vanished / control", "r of slot error", "r of expected area"],
         [Group("This package: largest slot error, one value per object", rows), *groups],
@@ -172,7 +173,7 @@ def _violations(found: Sequence[Results]) -> Table | None:
     if not rows:
         return None
     return Table(
-        "Matched pairs: how often the impossible film surprises more (%, chance is 50)",
+        "surprise", "Matched pairs: how often the impossible film surprises more (%, chance is 50)",
         ["violation", "model", "by slot error", "by frame error", "pairs"],
         [Group("Share with its 95 % bootstrap interval", rows)],
         "Two films are equal until something impossible happens behind the screen in one of them. Surprise is the "
@@ -199,7 +200,7 @@ def _interruptions(found: Sequence[Results]) -> Table | None:
         theirs = [row for row in published("interruptions") if row.values["part"] == part]
         groups += [replace(group, words=f"{group.words}, {words}") for group in _published_groups(theirs, columns)]
     return Table(
-        "Interruptions: the frame predicted when 20 % of the frames are dark",
+        "interruptions", "Interruptions: the frame predicted when 20 % of the frames are dark",
         ["model", *(heading for heading, _ in INTERRUPTION_COLUMNS)], groups, caveat("interruptions"),
         **_sourced(found, ["interruptions"]),
     )
@@ -226,7 +227,7 @@ def _imagination(found: Sequence[Results]) -> Table | None:
         if theirs:
             groups.append(Group(f"Published: {source.words}", theirs, ours=False))
     return Table(
-        "Imagination: distance to the true balls, summed over ten unseen frames (image widths)",
+        "imagination", "Imagination: distance to the true balls, summed over ten unseen frames (image widths)",
         ["model", "shown", "collision", "no collision", "collision, released metric", "no collision, released metric"],
         groups, caveat("imagination"), **_sourced(found, ["imagination"]),
     )
