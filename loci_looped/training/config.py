@@ -141,7 +141,7 @@ _SMALL_OPTIMISER = OptimiserConfig(
 _SMALL_LOSS = LossConfig(gestalt_change=0.0, balanced=True, centring=1.0, mean_over_window=True)
 _SMALL_CURRICULUM = Curriculum(
     updates=9_000, foreground_until=2_750, still_until=2_750, placement="error_sampled",
-    canvas="colours", colours_from=1_250, background_from=2_750, background_over=400,
+    canvas="colours", colours_from=1_250, colours_share=0.4, background_from=2_750, background_over=400,
     imagine_from=4_500, gate_from=5_200, gate_window=4, binding="hard", window_to=1, hold=0.08, hold_to=12,
 )
 _SMALL = TrainConfig(

@@ -39,6 +39,8 @@ class Curriculum:
     """
     colours_from: int = 0
     """Before this update the canvas of random colours is still black: slots learn to draw first, then to cover."""
+    colours_share: float = 0.0
+    """Share of the sequences that keep random colours behind the objects for good, so that masks stay opaque."""
     gate_from: int = 60_000
     """The percept gate learns from here on; beyond `updates` the network stays Loci-Unlooped."""
     binding: Literal["slow", "hard"] = "slow"
@@ -82,7 +84,7 @@ class Curriculum:
                 raise ValueError(f"curriculum.{name} is {getattr(self, name)}, but it must be at least 1.")
         if self.hold_to < self.hold_from:
             raise ValueError(f"curriculum.hold_to {self.hold_to} is smaller than hold_from {self.hold_from}.")
-        for name in ("blackout_from", "blackout_to", "hold", "error_dropout"):
+        for name in ("blackout_from", "blackout_to", "hold", "error_dropout", "colours_share"):
             if not 0 <= getattr(self, name) <= 1:
                 raise ValueError(f"curriculum.{name} is {getattr(self, name)}, but it is a probability.")
 

@@ -56,6 +56,8 @@ def unroll(
     """Windows of one sequence (B, T, 3, H, W). Update the network between them; the state is cut off there."""
     # A centring loss on the first scribbles makes slots claim the whole picture; it waits for objects.
     weights = dataclasses.replace(config.loss, centring=0.0) if stage.phase == "foreground" else config.loss
+    if stage.fade >= 1 and _drawn(config.curriculum.colours_share, generator):
+        stage = dataclasses.replace(stage, fade=0.0, canvas="colours")
     state = model.initial(background)
     held = torch.zeros(frames.shape[0], model.config.slots, dtype=torch.long, device=frames.device)
     losses: list[Tensor] = []
