@@ -52,6 +52,8 @@ def test_the_words_of_the_command_line_are_those_of_the_experiments() -> None:
     assert evaluate.Arguments("x").modes == evaluation.MODES
     assert evaluate.Arguments("x").steps == evaluation.imagination.STEPS
     assert set(hints) >= {"json", "table", "threads", "seed"}
+    assert evaluation.Options("tracking").used_gates == ("learned", "open", "visibility")
+    assert evaluation.Options("surprise").used_gates == ("learned",)
 
 
 def test_tracking_twice_gives_equal_files_whatever_the_threads(
@@ -59,21 +61,22 @@ def test_tracking_twice_gives_equal_files_whatever_the_threads(
 ) -> None:
     for name, threads in (("one", "1"), ("two", "2")):
         files = ["--json", str(tmp_path / f"{name}.json"), "--table", str(tmp_path / f"{name}.csv")]
-        assert main(["evaluate", network, "--scenes", "3", "--batch", "2", "--threads", threads, *files]) == 0
+        words = ["evaluate", network, "--scenes", "3", "--batch", "2", "--threads", threads, *files]
+        assert main([*words, "--gate", "learned", "visibility"]) == 0
     assert (tmp_path / "one.json").read_bytes() == (tmp_path / "two.json").read_bytes()
     assert (tmp_path / "one.csv").read_bytes() == (tmp_path / "two.csv").read_bytes()
     told = capsys.readouterr().out
     assert "MOTA" in told and "learned" in told and "visibility" in told
     found = json.loads((tmp_path / "one.json").read_text())
-    assert found["complete"] and found["command"] == f"loci evaluate {network} --scenes 3 --batch 2"
+    assert found["complete"] and found["command"].endswith("tiny --scenes 3 --batch 2 --gate learned visibility")
     assert found["subject"]["recipe"] == "test" and len(found["subject"]["weights_sha256"]) == 64
     assert found["settings"]["test_set"] == {"two_movers": 1, "one_mover": 1, "surprise": 1, "size": [16, 24]}
-    keys = {f"tracking/{gate}/{name}" for gate in ("learned", "open", "visibility")
+    keys = {f"tracking/{gate}/{name}" for gate in ("learned", "visibility")
             for name in ("error_visible", "error_occluded", "successful", "movers_found", "mota", "official_mota")}
     assert keys <= set(found["numbers"]) and all("protocol" in number for number in found["numbers"].values())
     with (tmp_path / "one.csv").open() as file:
         rows = list(csv.DictReader(file))
-    assert len(rows) == 3 * 3 * 80 * 3 and {row["set"] for row in rows} == {"control", "surprise"}
+    assert len(rows) == 2 * 3 * 80 * 3 and {row["set"] for row in rows} == {"control", "surprise"}
 
 
 def test_the_kalman_filter_is_measured_in_the_same_way(tmp_path: Path) -> None:
