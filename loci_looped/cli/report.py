@@ -84,18 +84,23 @@ def _sort_out(what: tuple[str, ...]) -> _Named:
             results += [read_results(file) for file in files]
             if is_run:
                 runs.append(path)
-            try:
-                find_network(path)
+            if _has_network(path):
                 networks.append(word)
-            except LociError:
-                if not files and not is_run:
-                    told = f"{path} holds no results, no training log and no network: nothing to report."
-                    raise LociError(told) from None
+            elif not files and not is_run:
+                raise LociError(f"{path} holds no results, no training log and no network: nothing to report.")
         elif path.suffix == ".json" or path.is_file():
             results.append(read_results(path))
         else:
             find_network(word)          # tells what there is
     return _Named(results, runs, networks)
+
+
+def _has_network(folder: Path) -> bool:
+    """A network, that of a finished run, or that of a run's newest checkpoint."""
+    from loci_looped.storage import CONFIG, INSIDE_RUN, WEIGHTS
+
+    stored = any((place / CONFIG).is_file() and (place / WEIGHTS).is_file() for place in (folder, folder / INSIDE_RUN))
+    return stored or any((folder / "checkpoints").glob("update-*"))
 
 
 def _beginning(file: Path) -> str:
@@ -116,7 +121,10 @@ def _write_page(arguments: Arguments, named: _Named) -> None:
 
         torch.set_num_threads(1)
         for name in named.networks:
-            films += films_of(open_subject(name), arguments.seed)
+            try:
+                films += films_of(open_subject(name), arguments.seed)
+            except LociError as error:      # the tables are worth more than the film
+                remarks.append(f"There is no film of {name}. {error}")
     elif arguments.films and named.results:
         remarks.append("This report has no film, because no network was named: add the network to the command.")
     out = arguments.out or Path("report.html")

@@ -54,6 +54,16 @@ def test_a_run_without_results_shows_how_it_learnt(tmp_path: Path) -> None:
     assert "run: foreground error" in (tmp_path / "r.html").read_text()
 
 
+def test_a_film_that_cannot_be_made_does_not_cost_the_tables(tmp_path: Path) -> None:
+    (tmp_path / "run" / "checkpoints" / "update-000000100").mkdir(parents=True)
+    (tmp_path / "run" / "log.jsonl").write_text("")
+    table = str(results(tmp_path / "t.json"))
+    with pytest.warns(UserWarning, match="no complete checkpoint"):
+        assert main(["report", table, str(tmp_path / "run"), "--out", str(tmp_path / "r.html")]) == 0
+    text = (tmp_path / "r.html").read_text()
+    assert "There is no film of" in text and "net, gate learned" in text
+
+
 @pytest.mark.parametrize(("words", "told"), [
     (["EMPTY"], "no results, no training log and no network"),
     (["nothing-of-that-name"], "There is no network called"),
