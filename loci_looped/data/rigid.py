@@ -143,24 +143,41 @@ def _within(box: Slider, point: Point) -> bool:
 
 
 def bounce(a: Slider, b: Slider, contact: Contact, surface: Surface) -> float:
-    """Change the velocities of two touching bodies; the speed at which they approached (0 if they did not)."""
-    (nx, ny), (px, py) = contact.normal, contact.point
+    """Change the velocities of two touching bodies; the speed at which they approached (0 if they did not).
+
+    First the push along the normal, then the rubbing of what is left along the surface. Both at once could make energy,
+    because on a box a push also turns.
+    """
+    normal, (px, py) = contact.normal, contact.point
+    tangent = (-normal[1], normal[0])
     arm_a, arm_b = (px - a.x, py - a.y), (px - b.x, py - b.y)
-    tx, ty = -ny, nx
-    ux = b.vx - b.spin * arm_b[1] - a.vx + a.spin * arm_a[1]            # velocity of b's point as seen from a's
-    uy = b.vy + b.spin * arm_b[0] - a.vy - a.spin * arm_a[0]
-    approach = -(ux * nx + uy * ny)
+    approach = -_along(normal, _parting(a, b, arm_a, arm_b))
     if approach <= 0:
         return 0.0
-    push = (1 + surface.restitution) * approach / _resistance(a, b, arm_a, arm_b, (nx, ny))
-    rub = -(ux * tx + uy * ty) / _resistance(a, b, arm_a, arm_b, (tx, ty))
-    rub = max(-surface.contact_friction * push, min(surface.contact_friction * push, rub))
-    ix, iy = push * nx + rub * tx, push * ny + rub * ty
+    push = (1 + surface.restitution) * approach / _resistance(a, b, arm_a, arm_b, normal)
+    _strike(a, b, arm_a, arm_b, (push * normal[0], push * normal[1]))
+    slip = _along(tangent, _parting(a, b, arm_a, arm_b))
+    most = surface.contact_friction * push
+    rub = max(-most, min(most, -slip / _resistance(a, b, arm_a, arm_b, tangent)))
+    _strike(a, b, arm_a, arm_b, (rub * tangent[0], rub * tangent[1]))
+    return approach
+
+
+def _parting(a: Slider, b: Slider, arm_a: Point, arm_b: Point) -> Point:
+    """Velocity of b's point of contact as seen from a's."""
+    return (
+        b.vx - b.spin * arm_b[1] - a.vx + a.spin * arm_a[1],
+        b.vy + b.spin * arm_b[0] - a.vy - a.spin * arm_a[0],
+    )
+
+
+def _strike(a: Slider, b: Slider, arm_a: Point, arm_b: Point, impulse: Point) -> None:
+    """Give b an impulse at the point of contact, and a its opposite."""
+    ix, iy = impulse
     for body, arm, sign in ((a, arm_a, -1.0), (b, arm_b, 1.0)):
         body.vx += sign * ix
         body.vy += sign * iy
         body.spin += sign * (arm[0] * iy - arm[1] * ix) / body.inertia
-    return approach
 
 
 def _resistance(a: Slider, b: Slider, arm_a: Point, arm_b: Point, way: Point) -> float:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from loci_looped.data import collide
@@ -36,6 +36,7 @@ def momentum(*bodies: Slider) -> tuple[float, float, float]:
 
 @settings(max_examples=150, deadline=None)
 @given(a=sliders, b=sliders, restitution=st.floats(0, 1), rub=st.floats(0, 0.5))
+@example(a=Slider(False, 0.2, 0.0, 0.0), b=Slider(True, 0.2, 0.0, 0.25, angle=2.5, spin=-1.0), restitution=1.0, rub=0.5)
 def test_contacts_keep_momentum_and_never_make_energy(a: Slider, b: Slider, restitution: float, rub: float) -> None:
     contact = touch(a, b)
     if contact is None:
