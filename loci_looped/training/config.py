@@ -85,6 +85,10 @@ class TrainConfig:
     """Grow the network to level 2 at this update; 0 is never."""
     noise: bool = True
     """Binarisation, priority and gate noise; off only to compare runs number by number."""
+    precision: Literal["single", "bfloat16"] = "single"
+    """Arithmetic of the convolutions; "bfloat16" is for GPUs."""
+    compile: bool = False
+    """Compile the convolution stacks; for GPUs."""
     seed: int = 0
     minutes: float = 0.0
     """Stop after so many minutes of training time, wherever the curriculum is; 0 is no limit."""

@@ -18,6 +18,7 @@ from loci_looped.data.dataset import Batch
 from loci_looped.errors import LociError
 from loci_looped.model import GateKind, LociLooped
 from loci_looped.storage import INSIDE_RUN, save_network
+from loci_looped.training.acceleration import accelerate
 from loci_looped.training.checkpoint import Checkpoint, newest_checkpoint, write_checkpoint
 from loci_looped.training.config import TrainConfig
 from loci_looped.training.curriculum import Stage
@@ -51,6 +52,7 @@ class Trainer:
         torch.manual_seed(config.seed)          # the weights' start; everything later draws from self.generator
         self.model = LociLooped(config.model).to(self.world.device)
         self.average = copy.deepcopy(self.model).requires_grad_(False)
+        accelerate(self.model, config, self.world.device)
         self.optimiser = build_optimiser(self.model, config.optimiser)
         self.generator = torch.Generator(self.world.device).manual_seed(config.seed * 1009 + self.world.rank)
         self.update, self.calls, self.batches, self.looked, self.seconds = 0, 0, 0, 0, 0.0
@@ -139,6 +141,7 @@ class Trainer:
     def _grow(self) -> None:
         """Level 2: the same weights on frames four times as fine, with a fresh optimiser."""
         self.model, self.average = self.model.at_level(2), self.average.at_level(2).requires_grad_(False)
+        accelerate(self.model, self.config, self.world.device)
         self.optimiser = build_optimiser(self.model, self.config.optimiser)
 
     def open_clips(self, report: Report | None = None) -> TrainingClips:
