@@ -1,0 +1,295 @@
+"""What training costs: `python benchmarks/train.py [--network RUN] [--out docs/performance.md]`.
+
+First, per phase of the small recipe: updates per second, GFLOP/s, and how close that comes to the best convolution
+measured in the same minute. Then two cores: one process with two threads beside two processes with one thread each,
+in turns, so that whatever else runs on the machine disturbs both alike.
+
+With --network the slots of a trained network are in use; without, those of an untrained one, which binds little.
+"""
+
+from __future__ import annotations
+
+import argparse
+import datetime
+import json
+import os
+import platform
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch.nn import functional as F
+from torch.utils.flop_counter import FlopCounterMode
+
+from loci_looped.data import vanish
+from loci_looped.data.dataset import Batch
+from loci_looped.data.store import save_clip
+from loci_looped.model import LociLooped
+from loci_looped.storage import load
+from loci_looped.training.checkpoint import newest_checkpoint
+from loci_looped.training.config import DataConfig, TrainConfig, recipe
+from loci_looped.training.curriculum import Stage
+from loci_looped.training.distributed import World, join
+from loci_looped.training.loop import Trainer
+from loci_looped.training.optimiser import clip_gradients, set_learning_rate
+from loci_looped.training.sequence import unroll
+
+BEGIN, END = "<!-- python benchmarks/train.py -->", "<!-- end of benchmarks/train.py -->"
+NEXT = "<!-- python benchmarks/step.py -->"      # that benchmark owns everything below its own mark
+CLIPS = 8
+
+
+@dataclass(frozen=True)
+class Phase:
+    name: str
+    update: int                 # where in the curriculum
+    window: int
+    updates: int
+    milliseconds: float         # per update
+    steps: float                # frames of the whole batch per second
+    slots: float
+    gflop: float                # per update
+    gflops: float               # per second
+    optimiser: float            # share of the time
+
+
+def best_of(function: Callable[[], Any], repeats: int = 12) -> float:
+    """Seconds of processor time of the fastest call."""
+    function()
+    times = []
+    for _ in range(repeats):
+        begun = time.process_time()
+        function()
+        times.append(time.process_time() - begun)
+    return min(times)
+
+
+def convolution(images: int, channels: int, size: tuple[int, int]) -> float:
+    """GFLOP/s of one 3 x 3 convolution, channels last, forward and backward."""
+    x = torch.randn(images, channels, *size).contiguous(memory_format=torch.channels_last).requires_grad_()
+    weight = torch.randn(channels, channels, 3, 3).contiguous(memory_format=torch.channels_last).requires_grad_()
+    ones = torch.ones(images, channels, *size).contiguous(memory_format=torch.channels_last)
+    seconds = best_of(lambda: F.conv2d(x, weight, padding=1).backward(ones))
+    return 6 * images * channels**2 * 9 * size[0] * size[1] / seconds / 1e9
+
+
+def configured(folder: str, network: str) -> TrainConfig:
+    """The small recipe on a folder of clips, its schedule as it is, but with a learning rate of nothing."""
+    config = recipe("adept-small")
+    return replace(
+        config, model=weights_of(network).config if network else config.model, validation_scenes=0,
+        data=DataConfig(folder=folder, batch=CLIPS), optimiser=replace(config.optimiser, learning_rate=0.0),
+        curriculum=replace(config.curriculum, updates=10**9),
+    )
+
+
+def weights_of(network: str) -> LociLooped:
+    """A stored network, or the last checkpoint of a run under way."""
+    if not (Path(network) / "checkpoints").is_dir():
+        return load(network)
+    found = newest_checkpoint(Path(network) / "checkpoints")
+    model = LociLooped(TrainConfig.from_json(found.values["config"]).model)
+    model.load_state_dict(found.tensors["weights"])
+    return model
+
+
+def trainer_of(folder: str, network: str, world: World) -> Trainer:
+    trainer = Trainer(configured(folder, network), Path(folder) / "run", world=world)
+    if network:
+        trainer.model.load_state_dict(weights_of(network).state_dict())
+    return trainer
+
+
+def measure_phase(name: str, update: int, trainer: Trainer, seconds: float) -> Phase:
+    """Sequences as the loop makes them, timed by the processor's clock."""
+    config, clock = trainer.config, time.process_time
+    stage, batch = config.curriculum.at(update, 10**6), trainer.open_clips().batch_at(0)
+    trainer.model.train()
+    gflop = operations(trainer, batch, stage)           # also prepares the kernels
+    updates, steps, stepping = 0, 0, 0.0
+    slots: list[float] = []
+    begun = clock()
+    while clock() - begun < seconds:
+        for window in unroll(trainer.model, batch.frames, batch.background, stage, config, trainer.generator):
+            trainer.optimiser.zero_grad(set_to_none=True)
+            window.loss.backward()
+            before = clock()
+            set_learning_rate(trainer.optimiser, config.optimiser, update, config.curriculum.updates)
+            clip_gradients(trainer.model.parameters(), config.optimiser.clip)
+            trainer.optimiser.step()
+            trainer._follow()
+            stepping += clock() - before
+            updates, steps = updates + 1, steps + window.steps
+            slots.append(window.parts["bound_slots"])
+    spent = clock() - begun
+    return Phase(
+        name, update, stage.window, updates, 1e3 * spent / updates, steps * len(batch.clips) / spent,
+        sum(slots) / len(slots), gflop, gflop * updates / spent, stepping / spent,
+    )
+
+
+def operations(trainer: Trainer, batch: Batch, stage: Stage) -> float:
+    """GFLOP of an average update: convolutions and matrix products, forward and backward."""
+    totals = []
+    windows = unroll(trainer.model, batch.frames, batch.background, stage, trainer.config, trainer.generator)
+    while True:
+        with FlopCounterMode(display=False) as counter:
+            window = next(windows, None)
+            if window is None:
+                return sum(totals) / len(totals)
+            window.loss.backward()
+        totals.append(counter.get_total_flops() / 1e9)
+
+
+def work(arguments: argparse.Namespace) -> None:
+    """One process of the comparison: trains for a while and says how many updates a second that were."""
+    torch.set_num_threads(arguments.threads)
+    world = join(CLIPS)
+    trainer = trainer_of(arguments.clips, arguments.network, world)
+    curriculum = trainer.config.curriculum
+    trainer.update = curriculum.gate_from if arguments.network else 0
+    stage, batch = curriculum.at(trainer.update, 10**6), trainer.open_clips().batch_at(0)
+    trainer._learn(batch, stage, None)
+    begun, before = time.monotonic(), trainer.update
+    while not world.agree(time.monotonic() - begun > arguments.seconds):
+        trainer._learn(batch, stage, None)
+    if world.is_first:
+        print(json.dumps({"updates_per_second": (trainer.update - before) / (time.monotonic() - begun)}))
+    world.close()
+
+
+def compare(clips: str, network: str, seconds: float, rounds: int) -> dict[str, list[float]]:
+    """Updates per second of three ways to use two cores, in turns."""
+    ways = {
+        "one process, one thread": (1, 1), "one process, two threads": (1, 2), "two processes, one thread each": (2, 1),
+    }
+    found: dict[str, list[float]] = {name: [] for name in ways}
+    for _ in range(rounds):
+        for name, (processes, threads) in ways.items():
+            launcher = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
+            order = [
+                sys.executable, *(launcher if processes == 2 else []), __file__, "--work", "--clips", clips,
+                "--threads", str(threads), "--seconds", str(seconds), "--network", network,
+            ]
+            environment = {**os.environ, "OMP_NUM_THREADS": str(threads)}
+            done = subprocess.run(order, check=True, capture_output=True, text=True, env=environment)
+            found[name].append(float(json.loads(done.stdout.strip().splitlines()[-1])["updates_per_second"]))
+    return found
+
+
+def phases(clips: str, network: str, seconds: float) -> tuple[list[Phase], dict[str, float]]:
+    torch.set_num_threads(1)
+    trainer = trainer_of(clips, network, World())
+    curriculum, latent = trainer.config.curriculum, trainer.config.model.latent
+    moments = {
+        "foreground (single frames)" if curriculum.still_until else "foreground": 0,
+        "recruiting": max(curriculum.foreground_until, curriculum.background_from + curriculum.background_over),
+        "imagination": curriculum.gate_from,
+    }
+    channels = trainer.config.model.encoder.channels
+    shapes = {
+        f"{channels} channels, 24 x {latent[0]} x {latent[1]}": (24, channels, latent),
+        "128 channels, 8 x 32 x 32": (8, 128, (32, 32)),
+    }
+    best: dict[str, float] = {}
+    measured = []
+    for name, update in moments.items():
+        measured.append(measure_phase(name, update, trainer, seconds))
+        for label, shape in shapes.items():
+            best[label] = max(best.get(label, 0.0), convolution(*shape))
+    return measured, best
+
+
+def report(measured: list[Phase], best: dict[str, float], ways: dict[str, list[float]], network: str) -> str:
+    own, wide = best.values()
+    trained = "a trained network" if network else "untrained, so that few slots are in use after the first phase"
+    lines = [
+        f"Measured on {datetime.date.today()} on {_processor()} ({os.cpu_count()} cores, load "
+        f"{os.getloadavg()[0]:.0f}), torch {torch.__version__}; `adept-small`, {CLIPS} clips, {trained}.",
+        "",
+        "One thread, processor time. The best convolution of the same minute, forward and backward: "
+        + ", ".join(f"{value:.0f} GFLOP/s ({label})" for label, value in best.items()) + ".",
+        "",
+        "| phase | window | slots bound | ms / update | updates / s | frames / s | GFLOP / update | GFLOP/s | "
+        "of the network's own convolution | of the widest | optimiser |",
+        "|---|---|---|---|---|---|---|---|---|---|---|",
+    ]
+    lines += [
+        f"| {p.name} | {p.window} | {p.slots:.1f} | {p.milliseconds:.0f} | {1e3 / p.milliseconds:.1f} | "
+        f"{p.steps:.0f} | {p.gflop:.2f} | {p.gflops:.0f} | {100 * p.gflops / own:.0f} % | "
+        f"{100 * p.gflops / wide:.0f} % | {100 * p.optimiser:.0f} % |"
+        for p in measured
+    ]
+    if ways:
+        base = ways["one process, one thread"]
+        lines += [
+            "", f"Two cores, the same {CLIPS} clips per update, wall time, {len(base)} rounds in turns:", "",
+            "| | updates / s | of one thread |", "|---|---|---|",
+        ]
+        lines += [
+            f"| {name} | {_range(rates)} | {_range([a / b for a, b in zip(rates, base, strict=True)])} |"
+            for name, rates in ways.items()
+        ]
+    return "\n".join(lines)
+
+
+def _range(values: list[float]) -> str:
+    return f"{sorted(values)[len(values) // 2]:.2f} ({min(values):.2f} to {max(values):.2f})"
+
+
+def _processor() -> str:
+    try:
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+        return next(line.split(":")[1].strip() for line in lines if line.startswith("model name"))
+    except (OSError, StopIteration):
+        return platform.processor() or platform.machine()
+
+
+def write_into(path: Path, text: str) -> None:
+    """Replace this benchmark's section; the first time, put it before the one of benchmarks/step.py."""
+    page = path.read_text() if path.exists() else "# Performance\n\n"
+    section = f"{BEGIN}\n## Training\n\n{text}\n{END}\n"
+    if BEGIN in page:
+        page = page.partition(BEGIN)[0] + section + page.partition(END)[2].lstrip("\n")
+    else:
+        above, mark, below = page.partition(NEXT)
+        page = above + section + ("\n" + mark + below if mark else "")
+    path.write_text(page)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--network", default="", help="a trained network or run whose slots are in use")
+    parser.add_argument("--seconds", type=float, default=10.0, help="per measurement")
+    parser.add_argument("--rounds", type=int, default=3, help="of comparing processes and threads; 0 leaves it out")
+    parser.add_argument("--out", type=Path, help="put the measurements into this Markdown file")
+    parser.add_argument("--json", type=Path, help="also write the raw numbers")
+    parser.add_argument("--work", action="store_true", help=argparse.SUPPRESS)
+    parser.add_argument("--clips", default="", help=argparse.SUPPRESS)
+    parser.add_argument("--threads", type=int, default=1, help=argparse.SUPPRESS)
+    arguments = parser.parse_args()
+    if arguments.work:
+        work(arguments)
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        for seed in range(CLIPS):
+            save_clip(vanish.training_clip(seed, recipe("adept-small").model.frame), Path(folder) / f"{seed}.clip")
+        measured, best = phases(folder, arguments.network, arguments.seconds)
+        ways = compare(folder, arguments.network, arguments.seconds, arguments.rounds) if arguments.rounds else {}
+    text = report(measured, best, ways, arguments.network)
+    print(text)
+    if arguments.json:
+        raw = {"phases": [asdict(p) for p in measured], "best": best, "ways": ways}
+        arguments.json.write_text(json.dumps(raw, indent=1))
+    if arguments.out:
+        write_into(arguments.out, text)
+
+
+if __name__ == "__main__":
+    main()
