@@ -106,6 +106,5 @@ def implant(model: LociLooped, state: LociState, predicted: SlotCodes) -> LociSt
     return dataclasses.replace(
         state, predicted=predicted, ahead=model.decoder(predicted, state.background, active, None),
         # The whole past is moved along, so that the shift is not taken for speed.
-        percept_position=state.percept_position + moved,
         previous=dataclasses.replace(state.previous, position=state.previous.position + moved),
     )

@@ -98,8 +98,9 @@ def main(argv: list[str]) -> int:
     with _Bar() as bar:
         evaluation = Evaluation(subjects, options, bar.tell, _command(argv))
         status = _run(evaluation)
+    written = _write(evaluation, arguments)     # first: whoever reads along (`| head`) may go before the end
     _tell(evaluation.results, time.monotonic() - begun)
-    _write(evaluation, arguments)
+    print("\n".join(written))
     return status
 
 
@@ -171,12 +172,15 @@ def _tell(results: Results, seconds: float) -> None:
     console.print(f"{results.experiment} took {seconds:.0f} s.{whole}")
 
 
-def _write(evaluation: Evaluation, arguments: Arguments) -> None:
+def _write(evaluation: Evaluation, arguments: Arguments) -> list[str]:
+    """Write the files that are wanted; sentences about them."""
+    told = []
     if arguments.json is not None:
         evaluation.results.write(arguments.json)
-        print(f"{len(evaluation.results.numbers)} numbers written to {arguments.json}")
+        told.append(f"{len(evaluation.results.numbers)} numbers written to {arguments.json}")
     if arguments.table is not None:
-        print(f"{evaluation.write_table(arguments.table)} rows written to {arguments.table}")
+        told.append(f"{evaluation.write_table(arguments.table)} rows written to {arguments.table}")
+    return told
 
 
 def _check_writable(arguments: Arguments) -> None:

@@ -42,6 +42,13 @@ class Active:
         flat = x.flatten(0, 1)
         return flat if self.index is None else flat.index_select(0, self.index)
 
+    def of_scenes(self, x: Tensor) -> Tensor:
+        """(B, ...) -> (N, ...): what the slots of a scene share, once for each of them."""
+        slots = self.mask.shape[1]
+        if self.index is None:
+            return x.unsqueeze(1).expand(-1, slots, *x.shape[1:]).flatten(0, 1)
+        return x.index_select(0, torch.div(self.index, slots, rounding_mode="floor"))
+
     def unfold(self, y: Tensor, fill: float = 0.0) -> Tensor:
         """(N, ...) -> (B, K, ...), `fill` in the slots that took no part."""
         batch, slots = self.mask.shape

@@ -48,10 +48,11 @@ class ResidualBlock(nn.Module):
         self.leading_relu = leading_relu
 
     def forward(self, x: Tensor) -> Tensor:
-        branch = self.conv2(F.relu(self.conv1(F.relu(x) if self.leading_relu else x)))
+        # In place where nobody else looks: feature maps are larger than the cache, and every copy costs.
+        branch = self.conv2(F.relu(self.conv1(F.relu(x) if self.leading_relu else x), inplace=True))
         if self.gain is not None:
             branch = self.gain * branch
-        return branch + channel_skip(x, self.conv2.out_channels)
+        return branch.add_(channel_skip(x, self.conv2.out_channels))
 
     def he_initialise(self) -> None:
         """Keep signals at their size through many blocks: He's scale, the second convolution at a third of it."""
@@ -71,7 +72,12 @@ class PatchDown(nn.Module):
         self.gain = nn.Parameter(torch.full((1,), gain))
 
     def forward(self, x: Tensor) -> Tensor:
-        return channel_skip(F.avg_pool2d(x, 4), self.conv.out_channels) + self.gain * self.conv(x)
+        # Both summands are linear, so they are one convolution: the mean's kernel is added to the learnt one.
+        inputs, outputs = x.shape[1], self.conv.out_channels
+        one_by_one = torch.eye(inputs, dtype=x.dtype, device=x.device)[..., None, None]
+        mean = channel_skip(one_by_one, outputs).transpose(0, 1) / 16                       # (outputs, inputs, 1, 1)
+        bias = None if self.conv.bias is None else self.gain * self.conv.bias
+        return F.conv2d(x, self.gain * self.conv.weight + mean, bias, stride=4)
 
 
 class PatchUp(nn.Module):
@@ -85,14 +91,18 @@ class PatchUp(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         (n, channels, rows, columns), outputs = x.shape, self.spread.out_channels
-        # Patches that do not overlap are one matrix product, several times faster than a transposed convolution.
-        cells = F.relu(self.conv(F.relu(x))).permute(0, 2, 3, 1).reshape(-1, channels)
-        patches = cells @ self.spread.weight.reshape(channels, -1)
+        cells = F.relu(self.conv(F.relu(x)), inplace=True)
+        # Patches do not overlap, so they are one matrix product of the cells: several times faster than a transposed
+        # convolution. The averaged channels ride along as further columns.
+        both = torch.cat([cells, channel_skip(x, outputs)], dim=1).permute(0, 2, 3, 1).reshape(-1, channels + outputs)
+        plain = torch.eye(outputs, dtype=x.dtype, device=x.device).repeat_interleave(16, dim=1)
+        weight = torch.cat([self.gain * self.spread.weight.reshape(channels, -1), plain])
+        patches = both @ weight
         if self.spread.bias is not None:
-            patches = patches + self.spread.bias.repeat_interleave(16)
-        skip = channel_skip(x, outputs).permute(0, 2, 3, 1)[..., None, None]
-        picture = skip + self.gain * patches.view(n, rows, columns, outputs, 4, 4)
-        return picture.permute(0, 3, 1, 4, 2, 5).reshape(n, outputs, 4 * rows, 4 * columns)
+            patches = patches + (self.gain * self.spread.bias).repeat_interleave(16)
+        return patches.view(n, rows, columns, outputs, 4, 4).permute(0, 3, 1, 4, 2, 5).reshape(
+            n, outputs, 4 * rows, 4 * columns
+        )
 
 
 def binarise(logits: Tensor, training: bool, generator: torch.Generator | None) -> Tensor:

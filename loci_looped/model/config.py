@@ -23,6 +23,9 @@ class EncoderConfig:
     position_prior: bool = False
     """Beyond the paper: add the log of the slot's own Gaussian to the position logits, so that a slot starts by looking
     at its own place."""
+    explaining_away: bool = False
+    """Beyond the paper: a slot looks less where other slots are expected to be seen, so that a mover that touches the
+    screen does not take itself for the screen."""
     offsets: bool = False
     """Beyond the paper: each cell of the latent grid also says where the object's middle lies, up to a cell away.
     Without it places snap to cells, and no speed can be read off them."""
@@ -62,8 +65,12 @@ class TransitionConfig:
     displacement: bool = False
     """Beyond the paper: the transition also sees how far the percept moved since the last step."""
     inertia: float = 0.0
-    """Beyond the paper: start of a learnt gain with which that displacement is added to the predicted place.
-    0 leaves it out; 1 starts from the belief that things go on as they went."""
+    """Beyond the paper: with this gain the displacement is added to the predicted place. 0 leaves it out; with 1
+    things go on as they went, and what is learnt is how they deviate from it."""
+    deviation: float = 0.0
+    """Beyond the paper: with inertia, the farthest the learnt part may move the predicted place per step, in half
+    images; 0 is no limit. Without one the learnt part takes the motion over, and as it only looks one step ahead it
+    drifts away as soon as the gate shuts."""
     persistence: float = 0.0
     """Beyond the paper: start of a learnt gain with which the percept's bits, as -1 and 1, are added to the logits of
     the predicted gestalt. 0 leaves it out; 4 starts from the belief that things go on looking as they did."""
@@ -79,6 +86,9 @@ class GateConfig:
     output_bias: float = 3.0
     open_until_bound: bool = False
     """Beyond the paper: a slot that has not bound an object yet always listens to the encoder."""
+    visibility_prior: float = 0.0
+    """Beyond the paper: the gate starts from the belief that what is hidden cannot be sensed: this times (1 - 2 O) is
+    added before the rectified tanh, and what is learnt is when to believe otherwise. 0 leaves it out."""
 
 
 @dataclass(frozen=True)
@@ -158,13 +168,16 @@ class LociConfig:
             )
         beyond = {
             "encoder.position_prior": self.encoder.position_prior,
+            "encoder.explaining_away": self.encoder.explaining_away,
             "encoder.offsets": self.encoder.offsets,
             "encoder.gestalt_head": self.encoder.gestalt_head != "global",
             "encoder.size_head": self.encoder.size_head != "forced",
             "transition.displacement": self.transition.displacement,
             "transition.inertia": self.transition.inertia != 0,
+            "transition.deviation": self.transition.deviation != 0,
             "transition.persistence": self.transition.persistence != 0,
             "gate.open_until_bound": self.gate.open_until_bound,
+            "gate.visibility_prior": self.gate.visibility_prior != 0,
             "own_object": self.own_object != "whole",
         }
         if self.official and any(beyond.values()):
@@ -246,15 +259,18 @@ def _check_fields(where: str, values: Any, part: Any) -> None:
 _SMALL = LociConfig(
     slots=5, gestalt=32, latent=(10, 15), level=1, levels=1,
     encoder=EncoderConfig(
-        channels=32, fine_channels=12, layers=1, position_prior=True, offsets=True, gestalt_head="attended",
-        size_head="bounded",
+        channels=32, fine_channels=12, layers=1, position_prior=True, explaining_away=True, offsets=True,
+        gestalt_head="attended", size_head="bounded",
     ),
     decoder=DecoderConfig(channels=32, fine_channels=12, layers=2),
     transition=TransitionConfig(
-        credit="bptt", residual_gain=0.1, size_gain=1.0, displacement=True, inertia=1.0, persistence=4.0
+        credit="bptt", residual_gain=0.1, size_gain=1.0, displacement=True, inertia=1.0, deviation=0.01,
+        persistence=4.0,
     ),
-    gate=GateConfig(l0_weight=1e-5, hidden_bias=0.0, output_bias=1.0, open_until_bound=True),
-    recruiting=RecruitingConfig(minimum_error=0.03, suppression=8.0),
+    gate=GateConfig(
+        l0_weight=1e-4, hidden_bias=0.0, output_bias=1.0, open_until_bound=True, visibility_prior=3.0
+    ),
+    recruiting=RecruitingConfig(bound_threshold=0.6, minimum_error=0.03, suppression=8.0),
     initialisation="he", own_object="painted",
 )
 

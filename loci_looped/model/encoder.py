@@ -18,6 +18,12 @@ INPUT_CHANNELS = 12
 PRIOR_FLOOR = 1e-5
 """How much a slot may look far away from its place. With 1e-3 a large object draws all slots to itself."""
 
+OTHERS_CHANNEL = 5
+"""Where the inputs hold the visible masks of all other slots together."""
+
+EXPLAINED_FLOOR = 0.05
+"""How much a slot may look where others are expected: enough to see itself come to the front."""
+
 
 class _ForcedGain(torch.autograd.Function):
     """tanh(u) · x, where u receives the gradient -1 whatever the loss: a gain that grows by itself during training."""
@@ -100,6 +106,8 @@ class Encoder(nn.Module):
         if self.config.encoder.position_prior:
             own = gaussian_map(active.fold(previous.position), active.fold(previous.size), self.config.latent)
             place_map = place_map + torch.log(own + PRIOR_FLOOR)
+        if self.config.encoder.explaining_away:
+            place_map = place_map + torch.log(self._left_over(x) + EXPLAINED_FLOOR)
         attention = torch.softmax(place_map.flatten(1), dim=1).view_as(place_map)
         rows, columns = (grid(n, place_map) for n in self.config.latent)
         position = torch.stack([attention.sum(2) @ rows, attention.sum(1) @ columns], dim=-1)
@@ -122,24 +130,24 @@ class Encoder(nn.Module):
         object_masks: Tensor, active: Active,
     ) -> Tensor:
         """(n, 12, H, W): frame, error, own mask, others' masks, background mask; own object, Gaussian, object mask."""
-        slots = object_masks.shape[1]
         visible, background = visible_with_background[:, :-1], visible_with_background[:, -1:]
         if self.config.colour_order == "bgr":
             frame, own_objects = frame.flip(1), own_objects.flip(2)
-
-        def for_each_slot(x: Tensor) -> Tensor:     # (B, c, H, W) -> (n, c, H, W)
-            return active.fold(x.unsqueeze(1).expand(-1, slots, -1, -1, -1))
-
         own_gaussian = gaussian_map(active.fold(previous.position), active.fold(previous.size), self.config.frame)
         return torch.cat([
-            for_each_slot(torch.cat([frame, error], dim=1)),
+            active.of_scenes(torch.cat([frame, error], dim=1)),
             active.fold(visible).unsqueeze(1),
             active.fold(visible.sum(1, keepdim=True) - visible).unsqueeze(1),
-            for_each_slot(background),
+            active.of_scenes(background),
             active.fold(own_objects),
             own_gaussian.unsqueeze(1),
             active.fold(object_masks).unsqueeze(1),
         ], dim=1).contiguous(memory_format=torch.channels_last)
+
+    def _left_over(self, x: Tensor) -> Tensor:
+        """(n, h, w): the share of each cell that no other slot is expected to fill."""
+        others = x[:, OTHERS_CHANNEL].unsqueeze(1)
+        return 1 - F.avg_pool2d(others, 4**self.config.level).squeeze(1).clamp(0, 1)
 
     def _to_latent(self, x: Tensor) -> Tensor:
         if self.config.level == 2:

@@ -47,6 +47,10 @@ class PerceptGate(nn.Module):
             assert isinstance(layer, nn.Linear)
             nn.init.xavier_uniform_(layer.weight)
             nn.init.constant_(layer.bias, bias)
+        if config.visibility_prior:
+            last = self.layers[-1]
+            assert isinstance(last, nn.Linear)
+            nn.init.normal_(last.weight, std=0.05)      # at first the prior speaks, not chance
 
     def forward(
         self,
@@ -68,6 +72,8 @@ class PerceptGate(nn.Module):
         z = torch.tanh(self.layers[0](z))
         z = torch.tanh(self.layers[1](z))
         z = self.layers[2](z)
+        if self.config.visibility_prior:
+            z = z + self.config.visibility_prior * (1 - 2 * occlusion.detach().unsqueeze(-1))
         if generator is not None:
             z = z + self.config.noise * normal_like(z, generator)
         return rectified_tanh(z, self.config.l0_weight)

@@ -34,8 +34,8 @@ imagination."""
 
 WARM_UP_STEPS = 10
 
-DISPLACEMENT_SHARE = 0.3
-"""Of the newest movement in the running average; the first few are averaged evenly."""
+DISPLACEMENT_SHARE = 0.2
+"""Of what was unexpected about a place, how much is put down to motion; of the first few steps evenly more."""
 
 
 @dataclass(frozen=True)
@@ -91,7 +91,6 @@ class LociLooped(nn.Module):
             ahead=Decoded(background, only_background, masks, logits),
             occlusion=empty,
             previous=codes,
-            percept_position=codes.position,
             displacement=codes.position,
             followed=empty,
             memory=self.transition.initial_memory(background, batch),
@@ -149,7 +148,7 @@ class LociLooped(nn.Module):
         else:
             alpha = self._gate(state, sensed, occlusion, previous, recruited.bound, conditions.gate, hold, generator)
             percept = sensed if conditions.gate == "open" and hold is None else blend(alpha, sensed, previous)
-            displacement = self._displacement(percept, alpha, state, recruited.bound)
+            displacement = self._displacement(percept, previous, state, recruited.bound)
             heard = None if self.config.official else assigned
             predicted, memory = self.transition(percept, 1 - alpha, displacement, state.memory, heard, noise)
             if not self.config.official:
@@ -176,9 +175,8 @@ class LociLooped(nn.Module):
         registry, seen = self._bind(state.registry, assigned, present)
         registry = dataclasses.replace(registry, settled=torch.ones_like(registry.settled))
         percept, shut = state.predicted, torch.zeros_like(state.predicted.position)
-        displacement = self._displacement(percept, shut, state, state.registry.bound)
         predicted, memory = self.transition(
-            percept, 1 - shut, displacement, state.memory, None if self.config.official else assigned, noise
+            percept, 1 - shut, state.displacement, state.memory, None if self.config.official else assigned, noise
         )
         if not self.config.official:
             predicted = without_unassigned(predicted, assigned)
@@ -187,7 +185,7 @@ class LociLooped(nn.Module):
         return self._finish(
             state, StepOutput(
                 sensed=percept, percept=percept, predicted=predicted, previous=percept, gate=shut,
-                displacement=displacement, present=present, ahead=ahead,
+                displacement=state.displacement, present=present, ahead=ahead,
                 occlusion=occlusion, occlusion_ahead=occlusion, assigned=assigned, bound=registry.bound,
                 visibility=registry.visibility, error=torch.zeros_like(present.frame[:, :1]),
                 surprise=torch.zeros_like(occlusion), objects_before=present.object_logits, objects_after=None,
@@ -213,7 +211,6 @@ class LociLooped(nn.Module):
             ahead=dataclasses.replace(ahead.detach(), object_masks=ahead.object_masks),
             occlusion=occlusion_ahead,
             previous=output.previous.detach(),
-            percept_position=output.percept.position,
             displacement=output.displacement,
             followed=(state.followed + 1) * held,
             memory=memory,
@@ -291,15 +288,14 @@ class LociLooped(nn.Module):
             alpha = alpha * ~(hold & bound).unsqueeze(-1)
         return alpha
 
-    def _displacement(self, percept: SlotCodes, alpha: Tensor, state: LociState, bound: Tensor) -> Tensor:
-        """(B, K, 2): how far each percept has been moving per step, averaged over a few of them.
+    def _displacement(self, percept: SlotCodes, previous: SlotCodes, state: LociState, bound: Tensor) -> Tensor:
+        """(B, K, 2): how far each slot moves per step, corrected by how far the percept is from where it was expected.
 
-        What is imagined teaches nothing about motion: with the gate shut the displacement stays as it was.
-        A slot that has just been placed has none.
+        What is imagined is what was expected: with the gate shut the displacement stays as it was, with the gate half
+        open half of the correction is believed. A slot that has just been placed has none.
         """
-        share = alpha[..., 1:] * (1 / (state.followed + 1)).clamp(min=DISPLACEMENT_SHARE).unsqueeze(-1)
-        moved = percept.position - state.percept_position
-        return (state.displacement + share * (moved - state.displacement)) * bound.unsqueeze(-1)
+        share = (1 / (state.followed + 1)).clamp(min=DISPLACEMENT_SHARE).unsqueeze(-1)
+        return (state.displacement + share * (percept.position - previous.position)) * bound.unsqueeze(-1)
 
     # ---------------------------------------------------------------- many time steps
 

@@ -130,7 +130,6 @@ class LociState(TensorTree):
     ahead: Decoded              # their decoding
     occlusion: Tensor           # (B, K) Ô predicted for the frame to come
     previous: SlotCodes         # the prediction the last step started from
-    percept_position: Tensor    # (B, K, 2) the last percept's place
     displacement: Tensor        # (B, K, 2) how far percepts have been moving per step
     followed: Tensor            # (B, K) for how many steps a slot has held its object
     memory: Memory

@@ -94,7 +94,6 @@ class Transition(nn.Module):
         self.read_out = Embedding(embedded, config.code_width, gain)
         self.bottleneck = ResidualBlock(config.gestalt, config.gestalt, kernel=1)
         self.size_gain = nn.Parameter(torch.full((1,), transition.size_gain))
-        self.inertia = nn.Parameter(torch.full((1,), transition.inertia)) if transition.inertia else None
         self.persistence = nn.Parameter(torch.full((1,), transition.persistence)) if transition.persistence else None
 
     def initial_memory(self, like: Tensor, batch: int) -> Memory:
@@ -115,9 +114,16 @@ class Transition(nn.Module):
         layers = self._shared if self.config.transition.kind == "shared" else self._standard
         x, memory = layers(x, memory, heard)
         codes = self._codes(self.read_out(x), percept, generator)
-        if self.inertia is not None:
-            codes = dataclasses.replace(codes, position=codes.position + self.inertia * displacement)
+        if self.config.transition.inertia:
+            codes = dataclasses.replace(codes, position=self._straight_on(codes.position, percept, displacement))
         return codes, memory
+
+    def _straight_on(self, position: Tensor, percept: SlotCodes, displacement: Tensor) -> Tensor:
+        """The place that inertia leads to, and what is learnt as a deviation from it."""
+        deviation, limit = position - percept.position, self.config.transition.deviation
+        if limit:
+            deviation = limit * torch.tanh(deviation / limit)
+        return percept.position + self.config.transition.inertia * displacement + deviation
 
     def _standard(self, x: Tensor, memory: Memory, heard: Tensor | None) -> tuple[Tensor, Memory]:
         hidden, history = list(memory.hidden), list(memory.history)

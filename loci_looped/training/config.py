@@ -65,6 +65,8 @@ class LossConfig:
     """Beyond the paper: place codes in the middle of whole-object masks."""
     balanced: bool = False
     """Beyond the paper: foreground and background pixels weigh the same in sum."""
+    outlines: bool = False
+    """Beyond the paper, with `balanced`: small objects weigh as much as large ones, and outlines belong to objects."""
     mean_over_window: bool = False
     """Divide a window's loss by its length; the paper sums."""
 
@@ -142,14 +144,14 @@ _SMALL_OPTIMISER = OptimiserConfig(
     kind="adamw", learning_rate=1e-3, beta2=0.99, epsilon=1e-8, clip=0.5, initial_factor=1.0, initial_until=0,
     final_share=0.1, average=0.997,
 )
-_SMALL_LOSS = LossConfig(gestalt_change=0.0, balanced=True, centring=1.0, mean_over_window=True)
+_SMALL_LOSS = LossConfig(gestalt_change=0.0, balanced=True, outlines=True, centring=1.0, mean_over_window=True)
 _SMALL_CURRICULUM = Curriculum(
-    updates=9_000, foreground_until=2_750, still_until=2_750, placement="error_sampled",
+    updates=10_000, foreground_until=2_750, still_until=2_750, placement="error_sampled",
     canvas="colours", colours_from=1_250, colours_share=0.4, background_from=2_750, background_over=400,
-    imagine_from=4_500, gate_from=5_200, gate_window=4, binding="hard", window_to=1, hold=0.08, hold_to=12,
+    gate_from=4_500, binding="hard", window_to=1, hold=0.04, hold_to=12,
 )
 _SMALL = TrainConfig(
-    name="adept-small", model=NETWORKS["adept-small"], data=DataConfig(batch=8), optimiser=_SMALL_OPTIMISER,
+    name="adept-small", model=NETWORKS["adept-small"], data=DataConfig(batch=8, clips=400), optimiser=_SMALL_OPTIMISER,
     loss=_SMALL_LOSS, curriculum=_SMALL_CURRICULUM, warm_up=8, warm_up_updates=False, validate_every=1000,
 )
 

@@ -54,8 +54,11 @@ def unroll(
     generator: torch.Generator,
 ) -> Iterator[Window]:
     """Windows of one sequence (B, T, 3, H, W). Update the network between them; the state is cut off there."""
-    # A centring loss on the first scribbles makes slots claim the whole picture; it waits for objects.
-    weights = dataclasses.replace(config.loss, centring=0.0) if stage.phase == "foreground" else config.loss
+    weights = config.loss
+    if stage.phase == "foreground":
+        # A centring loss on the first scribbles makes slots claim the whole picture, and outlines, which are all
+        # background, make empty slots cheap; both wait for objects.
+        weights = dataclasses.replace(weights, centring=0.0, outlines=False)
     if stage.fade >= 1 and _drawn(config.curriculum.colours_share, generator):
         stage = dataclasses.replace(stage, fade=0.0, canvas="colours")
     state = model.initial(background)
@@ -142,9 +145,10 @@ def step_losses(
 ) -> dict[str, Tensor]:
     """name -> unweighted scalar."""
     if config.balanced:
+        loss_of = losses_of.object_picture_loss if config.outlines else losses_of.balanced_picture_loss
         parts = {
-            "prediction": losses_of.balanced_picture_loss(output.ahead.frame, coming.frame, coming.front),
-            "reconstruction": losses_of.balanced_picture_loss(output.present.frame, present.frame, present.front),
+            "prediction": loss_of(output.ahead.frame, coming.frame, coming.front),
+            "reconstruction": loss_of(output.present.frame, present.frame, present.front),
         }
     else:
         parts = {

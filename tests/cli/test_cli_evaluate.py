@@ -154,6 +154,15 @@ def test_what_was_found_before_an_interruption_is_kept(
     assert "partial" in capsys.readouterr().out
 
 
+def test_files_are_there_even_if_nobody_reads_the_terminal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def gone(*_: object) -> None:
+        raise BrokenPipeError(32, "Broken pipe")
+
+    monkeypatch.setattr(evaluate, "_tell", gone)
+    main(["evaluate", "kalman", "--scenes", "1", "--movers", "2", "--json", str(tmp_path / "k.json")])
+    assert json.loads((tmp_path / "k.json").read_text())["complete"]
+
+
 def test_a_run_under_way_is_measured_by_its_newest_checkpoint(tmp_path: Path) -> None:
     run = tmp_path / "my-run"
     model = tiny()

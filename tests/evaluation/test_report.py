@@ -154,7 +154,8 @@ def test_learning_curves_from_a_log_that_was_cut_off(tmp_path: Path) -> None:
     loss, errors, *_ = learning_figures(run)
     assert loss.lines[0].x[0] == 100 and len(loss.lines[0].y) == 20
     assert errors.lines[0].y == [3.0] * 4 and list(errors.lines[1].y) == []      # never defined
-    assert [shade.words for shade in loss.shades] == ["background"]
+    assert [(shade.words, shade.filled) for shade in loss.shades] == [
+        ("foreground", False), ("background", True), ("gate", False)]
     assert [words for words, _ in strips(run)] == ["run, after 1 000 updates", "run, after 2 000 updates"]
     with pytest.raises(LociError, match="no learning curves"):
         read_records(tmp_path)

@@ -58,6 +58,32 @@ def test_balanced_picture_loss_weighs_foreground_and_background_alike() -> None:
     assert losses.balanced_picture_loss(painted, target, front).item() == pytest.approx(expected)
 
 
+def test_objects_weigh_by_their_rarity_and_outlines_by_a_share_of_it() -> None:
+    front = torch.zeros(1, 1, 40, 60)
+    front[..., 5:8, 5:8] = 1                # 9 pixels alone
+    front[..., 10:35, 30:55] = 1            # 625 pixels together
+    weights = losses.objects_and_outlines(front)[0, 0]
+    assert weights[6, 6] == pytest.approx(1 / (9 / 225 + 0.05), rel=1e-5), "its 15 x 15 neighbourhood holds 9 pixels"
+    assert weights[22, 42] == pytest.approx(1 / 1.05, rel=1e-5)
+    small, large = weights[3:10, 3:10].sum(), weights[8:37, 28:57].sum()
+    assert 0.2 < small / large < 5, "without the weights it would be 1 to 70"
+    assert weights[3, 3] == pytest.approx(losses.OUTLINE_WEIGHT * weights[5, 5].item())
+    assert weights[2, 2] == 0 and weights[0, 59] == 0
+
+
+def test_a_mask_that_grows_beyond_its_object_costs_more_with_outlines() -> None:
+    front = torch.zeros(1, 1, 40, 60)
+    front[..., 10:16, 10:16] = 1
+    target = torch.where(front > 0, 0.9, 0.1).expand(1, 3, -1, -1)
+    grown = target.clone()
+    grown[..., 9:17, 9:17] = 0.9
+
+    def cost(loss: Callable[[Tensor, Tensor, Tensor], Tensor]) -> float:
+        return (loss(grown, target, front) - loss(target, target, front)).item()
+
+    assert cost(losses.object_picture_loss) > 5 * cost(losses.balanced_picture_loss) > 0
+
+
 def test_position_change(output: StepOutput) -> None:
     before = placed([[0.0, 0.0], [0.5, 0.5], [0.0, 0.0]], [0.1, 0.1, 0.0])
     after = placed([[0.3, 0.0], [0.5, 0.5], [0.0, 0.6]], [0.1, 0.3, 0.0])

@@ -321,6 +321,29 @@ def test_position_is_the_expectation_of_the_attention(tiny: Make) -> None:
     assert not sensed.position[0, 1:].any()
 
 
+@torch.no_grad()
+def test_a_slot_looks_where_others_are_not_expected(tiny: Make) -> None:
+    part = EncoderConfig(channels=6, fine_channels=12, layers=1, explaining_away=True)
+    encoder = Encoder(tiny(encoder=part)).eval()
+    encoder.position_blocks = nn.Identity()     # type: ignore[assignment]
+    encoder.trunk = nn.Identity()               # type: ignore[assignment]
+    encoder._to_latent = lambda x: torch.zeros(3, 3, 4, 5)      # type: ignore[method-assign, assignment]
+    encoder.gestalt_blocks = nn.Identity()      # type: ignore[assignment]
+    encoder.gestalt_head = NoGestalt()          # type: ignore[assignment]
+    height, width = encoder.config.frame
+    masks = torch.zeros(1, 4, height, width)
+    masks[:, 1, :, : 2 * 4] = 1                 # the second slot fills the first two of five columns of cells
+    sensed = encoder(
+        torch.zeros(1, 3, height, width), torch.zeros(1, 1, height, width), masks,
+        torch.zeros(1, 3, 3, height, width), codes(encoder.config, batch=1).to(dtype=torch.float32),
+        torch.zeros(1, 3, height, width), Active.of(torch.ones(1, 3, dtype=torch.bool)), None,
+    )
+    weights = torch.tensor([0.05, 0.05, 1.05, 1.05, 1.05])
+    expected = float((weights * grid(5, weights)).sum() / weights.sum())
+    assert sensed.position[0, :, 1].tolist() == pytest.approx([expected, 0.0, expected], abs=1e-5)
+    assert sensed.position[0, :, 0].tolist() == pytest.approx([0.0] * 3, abs=1e-5)
+
+
 # ------------------------------------------------------------------------------------------------ transition
 
 

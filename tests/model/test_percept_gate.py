@@ -70,6 +70,15 @@ def test_the_controller_sees_205_numbers_and_starts_open() -> None:
     assert alpha.shape == (4, 7, 2) and alpha.min() > 0.95 and alpha.max() < 1
 
 
+def test_with_a_visibility_prior_what_is_hidden_starts_shut() -> None:
+    torch.manual_seed(0)
+    gate = PerceptGate(32, GateConfig(hidden_bias=0.0, output_bias=0.5, visibility_prior=1.5))
+    now, before, earlier = (codes(4, 5, 32, seed).to(dtype=torch.float32) for seed in range(3))
+    hidden, seen = torch.ones(4, 5), torch.zeros(4, 5)
+    assert gate(now, hidden, before, seen, earlier, None).max() == 0
+    assert gate(now, seen, before, seen, earlier, None).min() > 0.9
+
+
 def test_order_of_the_controllers_input() -> None:
     gate = PerceptGate(4, GateConfig()).double()
     seen: list[Tensor] = []

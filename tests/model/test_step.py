@@ -12,6 +12,8 @@ from torch import Tensor
 
 from loci_looped.model import Conditions, LociConfig, LociLooped, LociState, StepOutput, preset
 from loci_looped.model.active import Active
+from loci_looped.model.config import TransitionConfig
+from loci_looped.model.loci import DISPLACEMENT_SHARE
 
 Make = Callable[..., Any]
 Distance = Callable[[Any, Any], float]
@@ -96,6 +98,34 @@ def test_a_step_leaves_its_state_as_it_was(scene: Any, distance: Distance) -> No
     scene.model.observe(scene.video, begin)
     assert distance(begin, before) == 0
     assert all(torch.equal(weights[name], value) for name, value in scene.model.state_dict().items())
+
+
+@torch.no_grad()
+def test_speed_is_corrected_by_what_was_unexpected(tiny: Callable[..., LociConfig]) -> None:
+    model = LociLooped(tiny(slots=2))
+    state = model.initial(torch.zeros(1, 3, *model.config.frame))
+    moving = torch.tensor([[[0.1, 0.0], [0.0, 0.1]]])
+    state = dataclasses.replace(state, displacement=moving, followed=torch.tensor([[9.0, 1.0]]))
+    expected = state.predicted
+    bound = torch.tensor([[True, True]])
+    assert torch.equal(model._displacement(expected, expected, state, bound), moving), "nothing was unexpected"
+    seen = dataclasses.replace(expected, position=torch.full((1, 2, 2), 0.05))
+    share = torch.tensor([DISPLACEMENT_SHARE, 0.5]).view(1, 2, 1)       # the second has been followed for one step
+    torch.testing.assert_close(model._displacement(seen, expected, state, bound), moving + share * 0.05)
+    assert not model._displacement(seen, expected, state, ~bound).any(), "a new slot has no past"
+
+
+@torch.no_grad()
+def test_with_inertia_an_imagined_slot_goes_straight_on(tiny: Callable[..., LociConfig]) -> None:
+    model = LociLooped(tiny(transition=TransitionConfig(displacement=True, inertia=1.0))).eval()
+    state = model.initial(torch.zeros(1, 3, *model.config.frame))
+    everyone = torch.ones(1, 3, dtype=torch.bool)
+    registry = dataclasses.replace(state.registry, assigned=everyone, bound=everyone)
+    state = dataclasses.replace(state, displacement=torch.tensor([[[0.02, -0.01]]]).expand(1, 3, 2), registry=registry)
+    _, out = model.imagine(state, 10)
+    steps = torch.arange(10).view(10, 1)
+    expected = steps * torch.tensor([0.02, -0.01]).view(1, 2)
+    torch.testing.assert_close(out.percept.position[0, :, 0], expected, atol=1e-4, rtol=0)
 
 
 @torch.no_grad()

@@ -34,6 +34,7 @@ class Shade:
     first: float
     last: float
     words: str
+    filled: bool = True         # or only named
 
 
 @dataclass(frozen=True)
@@ -209,9 +210,9 @@ def _shade(shade: Shade, px: Scale, first: float, last: float) -> str:
     left, right = px(max(first, shade.first)), px(min(last, shade.last))
     if right <= left:
         return ""
-    return (f'<rect class="shade" x="{left:.1f}" y="{TOP}" width="{right - left:.1f}" '
-            f'height="{HEIGHT - TOP - BOTTOM}"/>'
-            f'<text class="words" x="{(left + right) / 2:.1f}" y="{TOP - 9}" text-anchor="middle">'
+    area = (f'<rect class="shade" x="{left:.1f}" y="{TOP}" width="{right - left:.1f}" '
+            f'height="{HEIGHT - TOP - BOTTOM}"/>') if shade.filled else ""
+    return (f'{area}<text class="words" x="{(left + right) / 2:.1f}" y="{TOP - 9}" text-anchor="middle">'
             f"{html.escape(shade.words)}</text>")
 
 

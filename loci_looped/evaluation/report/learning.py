@@ -41,7 +41,7 @@ def curve(records: Sequence[dict[str, Any]], kind: str, name: str, words: str, c
 
 
 def phases(records: Sequence[dict[str, Any]]) -> list[Shade]:
-    """Every second phase of the curriculum shaded, all of them named."""
+    """The phases of the curriculum, each named, every second one shaded."""
     spans: list[tuple[str, float, float]] = []
     for record in records:
         phase, update = record.get("phase"), float(record["update"])
@@ -51,7 +51,7 @@ def phases(records: Sequence[dict[str, Any]]) -> list[Shade]:
             spans[-1] = (phase, spans[-1][1], update)
         else:
             spans.append((phase, spans[-1][2] if spans else update, update))
-    return [Shade(first, last, phase) for phase, first, last in spans[1::2]]
+    return [Shade(first, last, phase, filled=index % 2 == 1) for index, (phase, first, last) in enumerate(spans)]
 
 
 def learning_figures(run: Path) -> list[Chart]:
