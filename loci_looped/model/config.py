@@ -68,12 +68,12 @@ class TransitionConfig:
     """Beyond the paper: with this gain the displacement is added to the predicted place. 0 leaves it out; with 1
     things go on as they went, and what is learnt is how they deviate from it."""
     deviation: float = 0.0
-    """Beyond the paper: with inertia, the farthest the learnt part may move the predicted place per step, in half
-    images; 0 is no limit. Without one the learnt part takes the motion over, and as it only looks one step ahead it
-    drifts away as soon as the gate shuts."""
+    """Beyond the paper: the farthest the learnt part may move the predicted place per step, in half images; a tenth of
+    it is the limit for size and priority. 0 is no limit: then the learnt part takes motion and size over, and as it
+    only looks one step ahead it drifts away as soon as the gate shuts."""
     persistence: float = 0.0
-    """Beyond the paper: start of a learnt gain with which the percept's bits, as -1 and 1, are added to the logits of
-    the predicted gestalt. 0 leaves it out; 4 starts from the belief that things go on looking as they did."""
+    """Beyond the paper: with this gain the percept's bits, as -1 and 1, are added to the predicted gestalt's logits,
+    and what is learnt is limited to a quarter of it: an object keeps its look while it is imagined. 0 leaves it out."""
 
 
 @dataclass(frozen=True)
@@ -84,8 +84,9 @@ class GateConfig:
     """Standard deviation of the training noise before the rectified tanh."""
     hidden_bias: float = 3.0
     output_bias: float = 3.0
-    open_until_bound: bool = False
-    """Beyond the paper: a slot that has not bound an object yet always listens to the encoder."""
+    open_when_empty: bool = False
+    """Beyond the paper: a slot that has not bound an object yet, or imagines none any more, always listens to the
+    encoder: it has nothing to protect."""
     visibility_prior: float = 0.0
     """Beyond the paper: the gate starts from the belief that what is hidden cannot be sensed: this times (1 - 2 O) is
     added before the rectified tanh, and what is learnt is when to believe otherwise. 0 leaves it out."""
@@ -99,6 +100,9 @@ class RecruitingConfig:
     """Stochastic placement keeps the best of so many uniform draws."""
     minimum_error: float = 0.0
     """No slot is recruited where the blurred error stays below this."""
+    newcomers: Literal["front", "behind"] = "front"
+    """Beyond the paper: of slots with equal priority the later ones paint in front. "front" uses slots from the first
+    to the last; "behind" from the last to the first, so that who comes later passes behind who was there before."""
     suppression: float = 4.0
     """Error-sampled placement: radius in pixels around a placed slot in which the next one does not look."""
 
@@ -176,8 +180,9 @@ class LociConfig:
             "transition.inertia": self.transition.inertia != 0,
             "transition.deviation": self.transition.deviation != 0,
             "transition.persistence": self.transition.persistence != 0,
-            "gate.open_until_bound": self.gate.open_until_bound,
+            "gate.open_when_empty": self.gate.open_when_empty,
             "gate.visibility_prior": self.gate.visibility_prior != 0,
+            "recruiting.newcomers": self.recruiting.newcomers != "front",
             "own_object": self.own_object != "whole",
         }
         if self.official and any(beyond.values()):
@@ -265,12 +270,12 @@ _SMALL = LociConfig(
     decoder=DecoderConfig(channels=32, fine_channels=12, layers=2),
     transition=TransitionConfig(
         credit="bptt", residual_gain=0.1, size_gain=1.0, displacement=True, inertia=1.0, deviation=0.01,
-        persistence=4.0,
+        persistence=6.0,
     ),
     gate=GateConfig(
-        l0_weight=1e-4, hidden_bias=0.0, output_bias=1.0, open_until_bound=True, visibility_prior=3.0
+        l0_weight=1e-4, hidden_bias=0.0, output_bias=1.0, open_when_empty=True, visibility_prior=3.0
     ),
-    recruiting=RecruitingConfig(bound_threshold=0.6, minimum_error=0.03, suppression=8.0),
+    recruiting=RecruitingConfig(bound_threshold=0.6, minimum_error=0.03, newcomers="behind", suppression=8.0),
     initialisation="he", own_object="painted",
 )
 

@@ -34,7 +34,7 @@ imagination."""
 
 WARM_UP_STEPS = 10
 
-DISPLACEMENT_SHARE = 0.2
+DISPLACEMENT_SHARE = 0.15
 """Of what was unexpected about a place, how much is put down to motion; of the first few steps evenly more."""
 
 
@@ -148,7 +148,7 @@ class LociLooped(nn.Module):
         else:
             alpha = self._gate(state, sensed, occlusion, previous, recruited.bound, conditions.gate, hold, generator)
             percept = sensed if conditions.gate == "open" and hold is None else blend(alpha, sensed, previous)
-            displacement = self._displacement(percept, previous, state, recruited.bound)
+            displacement = self._displacement(percept, previous, occlusion, state, recruited.bound)
             heard = None if self.config.official else assigned
             predicted, memory = self.transition(percept, 1 - alpha, displacement, state.memory, heard, noise)
             if not self.config.official:
@@ -282,20 +282,24 @@ class LociLooped(nn.Module):
             earlier = previous.where(first, state.previous)
             noise = generator if self.training else None
             alpha = self.gate(sensed, occlusion, previous, state.occlusion, earlier, noise)
-        if self.config.gate.open_until_bound:
-            alpha = torch.where(bound.unsqueeze(-1), alpha, torch.ones_like(alpha))
+        if self.config.gate.open_when_empty:
+            holds = bound & (state.ahead.object_masks.detach().amax((2, 3)) > 0.5)
+            alpha = torch.where(holds.unsqueeze(-1), alpha, torch.ones_like(alpha))
         if hold is not None:
             alpha = alpha * ~(hold & bound).unsqueeze(-1)
         return alpha
 
-    def _displacement(self, percept: SlotCodes, previous: SlotCodes, state: LociState, bound: Tensor) -> Tensor:
+    def _displacement(
+        self, percept: SlotCodes, previous: SlotCodes, occlusion: Tensor, state: LociState, bound: Tensor
+    ) -> Tensor:
         """(B, K, 2): how far each slot moves per step, corrected by how far the percept is from where it was expected.
 
-        What is imagined is what was expected: with the gate shut the displacement stays as it was, with the gate half
-        open half of the correction is believed. A slot that has just been placed has none.
+        What is imagined is what was expected: with the gate shut the displacement stays as it was. What is half hidden
+        says nothing about motion, either: its visible part moves otherwise. A slot that has just been placed has none.
         """
-        share = (1 / (state.followed + 1)).clamp(min=DISPLACEMENT_SHARE).unsqueeze(-1)
-        return (state.displacement + share * (percept.position - previous.position)) * bound.unsqueeze(-1)
+        share = (1 / (state.followed + 1)).clamp(min=DISPLACEMENT_SHARE) * (1 - 2 * occlusion).clamp(min=0)
+        unexpected = percept.position - previous.position
+        return (state.displacement + share.unsqueeze(-1) * unexpected) * bound.unsqueeze(-1)
 
     # ---------------------------------------------------------------- many time steps
 

@@ -146,7 +146,9 @@ class Recruiting(nn.Module):
             # A slot that looks but holds nothing is moved first, then a slot that was never used.
             idle, unused = assigned & ~bound, ~assigned
             candidates = idle | (unused & ~idle.any(1, keepdim=True))
-            target = torch.where(candidates.any(1), candidates.int().argmax(1), slots)
+            first, last = candidates.int().argmax(1), slots - 1 - candidates.flip(1).int().argmax(1)
+            next_one = last if self.config.recruiting.newcomers == "behind" else first
+            target = torch.where(candidates.any(1), next_one, slots)
         enough = worst > self.config.recruiting.minimum_error
         chosen = F.one_hot(target, slots + 1)[:, :slots].bool() & (due & enough).unsqueeze(1)
         places = pixel_position(where, self.config.frame, previous.position.dtype)

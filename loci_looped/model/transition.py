@@ -94,7 +94,6 @@ class Transition(nn.Module):
         self.read_out = Embedding(embedded, config.code_width, gain)
         self.bottleneck = ResidualBlock(config.gestalt, config.gestalt, kernel=1)
         self.size_gain = nn.Parameter(torch.full((1,), transition.size_gain))
-        self.persistence = nn.Parameter(torch.full((1,), transition.persistence)) if transition.persistence else None
 
     def initial_memory(self, like: Tensor, batch: int) -> Memory:
         memories = 1 if self.config.transition.kind == "shared" else self.config.transition.layers
@@ -114,16 +113,13 @@ class Transition(nn.Module):
         layers = self._shared if self.config.transition.kind == "shared" else self._standard
         x, memory = layers(x, memory, heard)
         codes = self._codes(self.read_out(x), percept, generator)
-        if self.config.transition.inertia:
-            codes = dataclasses.replace(codes, position=self._straight_on(codes.position, percept, displacement))
-        return codes, memory
-
-    def _straight_on(self, position: Tensor, percept: SlotCodes, displacement: Tensor) -> Tensor:
-        """The place that inertia leads to, and what is learnt as a deviation from it."""
-        deviation, limit = position - percept.position, self.config.transition.deviation
-        if limit:
-            deviation = limit * torch.tanh(deviation / limit)
-        return percept.position + self.config.transition.inertia * displacement + deviation
+        limit = self.config.transition.deviation
+        return dataclasses.replace(
+            codes,
+            position=_near(codes.position, percept.position, limit) + self.config.transition.inertia * displacement,
+            size=_near(codes.size, percept.size, limit / 10),
+            priority=_near(codes.priority, percept.priority, limit / 10),
+        ), memory
 
     def _standard(self, x: Tensor, memory: Memory, heard: Tensor | None) -> tuple[Tensor, Memory]:
         hidden, history = list(memory.hidden), list(memory.history)
@@ -146,8 +142,9 @@ class Transition(nn.Module):
     def _codes(self, out: Tensor, percept: SlotCodes, generator: torch.Generator | None) -> SlotCodes:
         g = self.config.gestalt
         logits = self.bottleneck(out[..., :g].flatten(0, 1)[..., None, None]).view_as(out[..., :g])
-        if self.persistence is not None:
-            logits = logits + self.persistence * (2 * percept.gestalt - 1)
+        persistence = self.config.transition.persistence
+        if persistence:
+            logits = _near(logits, torch.zeros_like(logits), persistence / 4) + persistence * (2 * percept.gestalt - 1)
         binary = self.config.bottleneck == "binary"
         return SlotCodes(
             gestalt=binarise(logits, self.training, generator) if binary else torch.sigmoid(logits),
@@ -155,3 +152,8 @@ class Transition(nn.Module):
             position=out[..., g + 1 : g + 3],
             size=self.size_gain * out[..., g + 3],
         )
+
+
+def _near(predicted: Tensor, now: Tensor, limit: float) -> Tensor:
+    """What is predicted, but not farther than the limit from what is; without a limit as it is."""
+    return now + limit * torch.tanh((predicted - now) / limit) if limit else predicted

@@ -146,9 +146,9 @@ _SMALL_OPTIMISER = OptimiserConfig(
 )
 _SMALL_LOSS = LossConfig(gestalt_change=0.0, balanced=True, outlines=True, centring=1.0, mean_over_window=True)
 _SMALL_CURRICULUM = Curriculum(
-    updates=10_000, foreground_until=2_750, still_until=2_750, placement="error_sampled",
+    updates=9_000, foreground_until=2_750, still_until=2_750, placement="error_sampled",
     canvas="colours", colours_from=1_250, colours_share=0.4, background_from=2_750, background_over=400,
-    gate_from=4_500, binding="hard", window_to=1, hold=0.04, hold_to=12,
+    gate_from=4_000, binding="hard", window_to=1, hold=0.04, hold_to=12,
 )
 _SMALL = TrainConfig(
     name="adept-small", model=NETWORKS["adept-small"], data=DataConfig(batch=8, clips=400), optimiser=_SMALL_OPTIMISER,

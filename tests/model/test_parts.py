@@ -377,6 +377,28 @@ def test_transition_slots_can_be_permuted(transition: Transition, distance: Dist
 
 
 @torch.no_grad()
+def test_what_is_imagined_keeps_its_look_size_and_order(tiny: Make) -> None:
+    """However wild the weights: bits do not flip, and places, sizes and priorities stay within their limits."""
+    torch.manual_seed(0)
+    limit = 0.01
+    config = tiny(transition=TransitionConfig(displacement=True, inertia=1.0, deviation=limit, persistence=6.0))
+    transition = Transition(config).double().eval()
+    lively_weights(transition)
+    before = codes(config)
+    before = dataclasses.replace(before, gestalt=(before.gestalt > 0.5).double())
+    assert before.gestalt.any() and not before.gestalt.all()
+    now, memory = before, transition.initial_memory(before.position, 2)
+    still, shut = torch.zeros_like(before.position), torch.ones_like(before.position)
+    for _ in range(20):
+        now, memory = transition(now, shut, still, memory, None, None)
+    assert torch.equal(now.gestalt > 0.5, before.gestalt > 0.5)
+    assert ((now.gestalt - before.gestalt).abs() < 0.05).all()
+    assert 0 < (now.position - before.position).abs().max() < 20 * limit + 1e-9
+    assert 0 < (now.size - before.size).abs().max() < 2 * limit + 1e-9
+    assert 0 < (now.priority - before.priority).abs().max() < 2 * limit + 1e-9
+
+
+@torch.no_grad()
 def test_unheard_slots_have_no_say(transition: Transition, distance: Distance) -> None:
     torch.manual_seed(1)
     memory, percept, closed = remembered(transition), codes(transition.config), torch.rand(2, 3, 2).double()

@@ -100,6 +100,19 @@ def test_which_slot_is_sent(tiny: Make, assigned: str, bound: str, chosen: int |
     assert torch.equal(result.bound, bools(bound))
 
 
+@pytest.mark.parametrize(("assigned", "bound", "chosen"), [
+    ("...", "...", 2), ("..x", "..x", 1), (".xx", ".xx", 0), ("xxx", "xxx", None), ("x.x", "..x", 0),
+])
+def test_newcomers_behind_use_slots_from_the_last(tiny: Make, assigned: str, bound: str, chosen: int | None) -> None:
+    config = tiny(slots=3, recruiting=RecruitingConfig(newcomers="behind"))
+    recruiting, state = running(config, assigned, bound)
+    after = recruit(recruiting, spot(config, 7, 9), state).assigned
+    expected = bools(assigned)
+    if chosen is not None:
+        expected[0, chosen] = True
+    assert torch.equal(after, expected)
+
+
 def test_nobody_is_sent_where_nothing_is_wrong(tiny: Make) -> None:
     config = tiny(recruiting=RecruitingConfig(minimum_error=0.1))
     recruiting, state = running(config, "x..", "x..")

@@ -107,12 +107,13 @@ def test_speed_is_corrected_by_what_was_unexpected(tiny: Callable[..., LociConfi
     moving = torch.tensor([[[0.1, 0.0], [0.0, 0.1]]])
     state = dataclasses.replace(state, displacement=moving, followed=torch.tensor([[9.0, 1.0]]))
     expected = state.predicted
-    bound = torch.tensor([[True, True]])
-    assert torch.equal(model._displacement(expected, expected, state, bound), moving), "nothing was unexpected"
+    bound, seen_whole = torch.tensor([[True, True]]), torch.zeros(1, 2)
+    assert torch.equal(model._displacement(expected, expected, seen_whole, state, bound), moving), "as expected"
     seen = dataclasses.replace(expected, position=torch.full((1, 2, 2), 0.05))
     share = torch.tensor([DISPLACEMENT_SHARE, 0.5]).view(1, 2, 1)       # the second has been followed for one step
-    torch.testing.assert_close(model._displacement(seen, expected, state, bound), moving + share * 0.05)
-    assert not model._displacement(seen, expected, state, ~bound).any(), "a new slot has no past"
+    torch.testing.assert_close(model._displacement(seen, expected, seen_whole, state, bound), moving + share * 0.05)
+    assert torch.equal(model._displacement(seen, expected, seen_whole + 0.5, state, bound), moving), "half hidden"
+    assert not model._displacement(seen, expected, seen_whole, state, ~bound).any(), "a new slot has no past"
 
 
 @torch.no_grad()

@@ -76,10 +76,12 @@ def test_the_rest_of_a_clip_is_a_window_or_dropped(
     assert [w.steps for w in _steps(each, stage, films)[1]] == [1, 1, 1, 5, 5, 2]
 
 
+@pytest.mark.parametrize("outlines", [False, True])
 def test_a_windows_parts_are_means_and_its_loss_the_weighted_sum(
-    tiny: TrainConfig, changed: Callable[..., TrainConfig], films: tuple[Tensor, Tensor]
+    tiny: TrainConfig, changed: Callable[..., TrainConfig], films: tuple[Tensor, Tensor], outlines: bool
 ) -> None:
-    config = changed(tiny, noise=False)
+    config = changed(tiny, noise=False, **{"loss.outlines": outlines})
+    picture_loss = losses_of.object_picture_loss if outlines else losses_of.balanced_picture_loss
     stage = _stage(config, window=4, hold=0.0)
     seen, windows = _steps(config, stage, films)
     frames, background = films
@@ -89,9 +91,9 @@ def test_a_windows_parts_are_means_and_its_loss_the_weighted_sum(
         for i in steps:
             output, t = seen[i][1], i - 3
             front = losses_of.foreground(frames[:, t + 1], background)
-            prediction = losses_of.balanced_picture_loss(output.ahead.frame, frames[:, t + 1], front)
+            prediction = picture_loss(output.ahead.frame, frames[:, t + 1], front)
             here = losses_of.foreground(frames[:, t], background)
-            reconstruction = losses_of.balanced_picture_loss(output.present.frame, frames[:, t], here)
+            reconstruction = picture_loss(output.present.frame, frames[:, t], here)
             moved = losses_of.position_change(output, official=False)
             by_hand.append(torch.stack([prediction, reconstruction, losses_of.centring(output), moved]).detach())
         means = torch.stack(by_hand).mean(0)
