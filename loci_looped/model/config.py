@@ -84,9 +84,9 @@ class GateConfig:
     """Standard deviation of the training noise before the rectified tanh."""
     hidden_bias: float = 3.0
     output_bias: float = 3.0
-    open_when_empty: bool = False
-    """Beyond the paper: a slot that has not bound an object yet, or imagines none any more, always listens to the
-    encoder: it has nothing to protect."""
+    open_when_lost: bool = False
+    """Beyond the paper: a slot that has not bound an object yet, or shows none although nothing stands before it,
+    always listens to the encoder: it has nothing to protect."""
     visibility_prior: float = 0.0
     """Beyond the paper: the gate starts from the belief that what is hidden cannot be sensed: this times (1 - 2 O) is
     added before the rectified tanh, and what is learnt is when to believe otherwise. 0 leaves it out."""
@@ -180,7 +180,7 @@ class LociConfig:
             "transition.inertia": self.transition.inertia != 0,
             "transition.deviation": self.transition.deviation != 0,
             "transition.persistence": self.transition.persistence != 0,
-            "gate.open_when_empty": self.gate.open_when_empty,
+            "gate.open_when_lost": self.gate.open_when_lost,
             "gate.visibility_prior": self.gate.visibility_prior != 0,
             "recruiting.newcomers": self.recruiting.newcomers != "front",
             "own_object": self.own_object != "whole",
@@ -273,7 +273,7 @@ _SMALL = LociConfig(
         persistence=6.0,
     ),
     gate=GateConfig(
-        l0_weight=1e-4, hidden_bias=0.0, output_bias=1.0, open_when_empty=True, visibility_prior=3.0
+        l0_weight=2e-5, hidden_bias=0.0, output_bias=1.0, open_when_lost=True, visibility_prior=3.0
     ),
     recruiting=RecruitingConfig(bound_threshold=0.6, minimum_error=0.03, newcomers="behind", suppression=8.0),
     initialisation="he", own_object="painted",

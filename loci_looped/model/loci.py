@@ -17,7 +17,7 @@ import torch
 from torch import Tensor, nn
 
 from .active import Active
-from .blocks import ResidualBlock
+from .blocks import ResidualBlock, gaussian_map
 from .checks import check_background, check_frame, check_switches
 from .config import LociConfig, preset
 from .decoder import Decoder
@@ -282,12 +282,21 @@ class LociLooped(nn.Module):
             earlier = previous.where(first, state.previous)
             noise = generator if self.training else None
             alpha = self.gate(sensed, occlusion, previous, state.occlusion, earlier, noise)
-        if self.config.gate.open_when_empty:
-            holds = bound & (state.ahead.object_masks.detach().amax((2, 3)) > 0.5)
+        if self.config.gate.open_when_lost:
+            holds = bound & ~self._lost(state.ahead, previous)
             alpha = torch.where(holds.unsqueeze(-1), alpha, torch.ones_like(alpha))
         if hold is not None:
             alpha = alpha * ~(hold & bound).unsqueeze(-1)
         return alpha
+
+    @torch.no_grad()
+    def _lost(self, ahead: Decoded, previous: SlotCodes) -> Tensor:
+        """(B, K) bool: slots that are expected to show nothing although no other slot stands before them."""
+        shows = ahead.visible_masks.amax((2, 3)) > 0.5
+        own = gaussian_map(previous.position, previous.size, self.config.frame)                 # (B, K, H, W)
+        others = ahead.visible_masks.sum(1, keepdim=True) - ahead.visible_masks
+        covered = (own * others).sum((2, 3)) / own.sum((2, 3)).clamp(min=1e-6)
+        return ~shows & (covered < 0.5)
 
     def _displacement(
         self, percept: SlotCodes, previous: SlotCodes, occlusion: Tensor, state: LociState, bound: Tensor

@@ -117,6 +117,19 @@ def test_speed_is_corrected_by_what_was_unexpected(tiny: Callable[..., LociConfi
 
 
 @torch.no_grad()
+def test_a_slot_is_lost_if_it_shows_nothing_where_nothing_hides_it(tiny: Callable[..., LociConfig]) -> None:
+    model = LociLooped(tiny())
+    height, width = model.config.frame
+    state = model.initial(torch.zeros(1, 3, height, width))
+    masks = torch.zeros(1, 4, height, width)
+    masks[:, 2, :, width // 2 :] = 1            # the third slot fills the right half
+    ahead = dataclasses.replace(state.ahead, visible_masks_with_background=masks)
+    places = torch.tensor([[[0.0, -0.8], [0.0, 0.6], [0.0, 0.5]]])
+    previous = dataclasses.replace(state.predicted, position=places, size=torch.full((1, 3), 0.1))
+    assert model._lost(ahead, previous).tolist() == [[True, False, False]], "the second is hidden by the third"
+
+
+@torch.no_grad()
 def test_with_inertia_an_imagined_slot_goes_straight_on(tiny: Callable[..., LociConfig]) -> None:
     model = LociLooped(tiny(transition=TransitionConfig(displacement=True, inertia=1.0))).eval()
     state = model.initial(torch.zeros(1, 3, *model.config.frame))
