@@ -98,7 +98,10 @@ def _figures(paths: list[Path], digest: str) -> dict[str, Any]:
 
 def write_curve(run: Path) -> Path:
     """docs/curves/RUN.csv: what the run logged, one row per report or look, columns in the order they first appear."""
-    records = [json.loads(line) for line in (run / "log.jsonl").read_text(encoding="utf-8").splitlines()]
+    log = run / "log.jsonl"
+    if not log.is_file():
+        raise LociError(f"There is no {log}: {run} is no folder of a training run.")
+    records = [json.loads(line) for line in log.read_text(encoding="utf-8").splitlines()]
     columns = list(dict.fromkeys(key for record in records for key in record))
     text = io.StringIO()
     table = csv.DictWriter(text, columns, lineterminator="\n")

@@ -162,7 +162,11 @@ class LociConfig:
             if count < 1:
                 raise ValueError(f"{name} is {count}, but it must be at least 1.")
         weights = {"transition.l0_weight": self.transition.l0_weight, "gate.l0_weight": self.gate.l0_weight}
-        for name, weight in {**weights, "gate.noise": self.gate.noise}.items():
+        weights |= {
+            "gate.noise": self.gate.noise, "gate.visibility_prior": self.gate.visibility_prior,
+            "transition.deviation": self.transition.deviation, "transition.persistence": self.transition.persistence,
+        }
+        for name, weight in weights.items():
             if not weight >= 0:
                 raise ValueError(f"{name} is {weight}, but it must not be negative.")
         if self.transition.heads < 1 or self.attention_width % self.transition.heads:

@@ -73,7 +73,7 @@ def object_picture_loss(painted: Tensor, target: Tensor, front: Tensor) -> Tenso
     """Mean over objects and their outlines plus mean over the rest; small objects weigh about as much as large ones.
 
     A pixel of an object counts in inverse proportion to how much of its neighbourhood is foreground, and the pixels
-    around it count almost like itself: were they mere background, masks would grow beyond their objects for free.
+    around it count a quarter as much: were they mere background, masks would grow beyond their objects for free.
     """
     loss = cross_entropy(painted, target).mean(1, keepdim=True)
     near = objects_and_outlines(front)

@@ -48,6 +48,8 @@ def test_sizes_of_the_paper() -> None:
         ({"transition": TransitionConfig(heads=0)}, "transition.heads is 0"),
         ({"transition": TransitionConfig(l0_weight=-1.0)}, "must not be negative"),
         ({"gate": GateConfig(l0_weight=float("nan"))}, "gate.l0_weight is nan"),
+        ({"gate": GateConfig(visibility_prior=-1.0)}, "gate.visibility_prior is -1.0"),
+        ({"transition": TransitionConfig(deviation=-0.1)}, "transition.deviation is -0.1"),
         ({"recruiting": RecruitingConfig(candidates=0)}, "recruiting.candidates is 0"),
         ({"official": True, "own_object": "painted"}, "but own_object goes beyond it"),
         ({"official": True, "encoder": EncoderConfig(position_prior=True)}, "encoder.position_prior goes beyond"),
