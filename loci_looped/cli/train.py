@@ -6,6 +6,7 @@ import dataclasses
 import difflib
 import os
 import warnings
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -30,9 +31,13 @@ RECIPES = {
 
 USAGE = """usage: loci train RECIPE [--seed S] [--threads N] [--out DIR] [--any.field value ...]
        loci train --resume RUN [--threads N] [--minutes M]
+       loci train RECIPE --start-from RUN [--start-update N] --out DIR [--any.field value ...]
 
 Learn from noise to object permanence. Ctrl-C stops a run with a checkpoint; --resume takes it up again exactly where it
 was, also after a crash. Many processes: torchrun --nproc-per-node N -m loci_looped.cli.main train RECIPE ...
+
+--start-from begins a new run at a checkpoint of another (its newest, or that of update N), with all it has learnt and
+counted, but with the configuration of this line: repeat the fields the other run had, and change what is to differ.
 
 recipes:
 {recipes}
@@ -53,54 +58,90 @@ class Where:
     """cpu, cuda, or cuda:1."""
 
 
+@dataclass(frozen=True)
+class Line:
+    """What is asked for, before the fields of the recipe are read. There is a recipe or a run to resume."""
+
+    recipe: str | None
+    resume: Path | None
+    start_from: Path | None
+    start_update: int | None
+    rest: list[str]
+
+
 def main(argv: list[str]) -> int:
     if not argv or argv[0] in ("-h", "--help"):
         print(USAGE.format(recipes="\n".join(f"  {name:<15} {text}" for name, text in RECIPES.items())))
         return 0
-    name, resume, rest = split_line(argv)
+    line = split_line(argv)
     # Before torch is loaded: its thread pool is sized once.
-    os.environ.setdefault("OMP_NUM_THREADS", threads_of(rest))
+    os.environ.setdefault("OMP_NUM_THREADS", threads_of(line.rest))
 
     from rich.console import Console
 
+    from loci_looped.training.branch import starting_point
+    from loci_looped.training.checkpoint import newest_checkpoint
     from loci_looped.training.config import recipe
     from loci_looped.training.resume import config_of, resumed_config
 
     console = Console(stderr=True)
-    found = _newest(resume, console) if resume is not None else None
-    own = config_of(found) if found is not None else None
-    default = recipe(name) if name is not None else own
-    assert default is not None
-    config, where = parse(rest, default, prog=f"loci train {name or f'--resume {resume}'}")
-    if found is None or resume is None:
-        return _train(config, where.out or Path("runs") / f"{config.name}-seed{config.seed}", where, None, console)
-    if where.out is not None:
-        raise LociError(f"A resumed run stays in its folder {resume}; leave out --out {where.out}.")
-    return _train(resumed_config(found, config, resume), resume, where, found, console)
+    if line.resume is not None:
+        folder = line.resume
+        found = _told(lambda: newest_checkpoint(folder / "checkpoints"), console)
+        default = recipe(line.recipe) if line.recipe is not None else config_of(found)
+        config, where = parse(line.rest, default, prog=f"loci train {line.recipe or f'--resume {folder}'}")
+        if where.out is not None:
+            raise LociError(f"A resumed run stays in its folder {folder}; leave out --out {where.out}.")
+        return _train(resumed_config(found, config, folder), folder, where, found, None, console)
+    assert line.recipe is not None
+    config, where = parse(line.rest, recipe(line.recipe), prog=f"loci train {line.recipe}")
+    folder = where.out or Path("runs") / f"{config.name}-seed{config.seed}"
+    other = line.start_from
+    start = _told(lambda: starting_point(other, line.start_update), console) if other is not None else None
+    return _train(config, folder, where, start, other, console)
 
 
-def split_line(argv: list[str]) -> tuple[str | None, Path | None, list[str]]:
-    """(recipe, run to resume, everything else); at least one of the first two is there."""
+def split_line(argv: list[str]) -> Line:
+    """Take the recipe and the runs to go on from out of the line; the rest is for tyro."""
     rest = list(argv)
-    resume: Path | None = None
-    for place, word in enumerate(rest):
-        if word == "--resume" or word.startswith("--resume="):
-            given = rest[place + 1 : place + 2] if word == "--resume" else [word.partition("=")[2]]
-            if not given or not given[0]:
-                raise LociError("--resume needs the folder of a run, for example --resume runs/adept-small-seed0.")
-            resume = Path(given[0])
-            del rest[place : place + (2 if word == "--resume" else 1)]
-            break
+    resume = _take(rest, "--resume", "the folder of a run, for example --resume runs/adept-small-seed0")
+    start = _take(rest, "--start-from", "the folder of a run, for example --start-from runs/adept-small-seed0")
+    update = _take(rest, "--start-update", "the update of a checkpoint, for example --start-update 4000")
     name = rest.pop(0) if rest and not rest[0].startswith("-") else None
     if name is not None and name not in RECIPES:
         near = difflib.get_close_matches(name, RECIPES, n=2)
         hint = f"Did you mean {' or '.join(near)}?" if near else f"There are {', '.join(RECIPES)}."
         raise LociError(f"There is no recipe {name!r}. {hint}")
+    if resume is not None and start is not None:
+        raise LociError(
+            f"Either --resume {resume} goes on with that run in its folder, or --start-from {start} begins a new one "
+            "from it: leave out one of them."
+        )
+    if update is not None and start is None:
+        raise LociError(f"--start-update {update} needs --start-from RUN: which run's checkpoint is meant?")
+    if update is not None and not update.isdecimal():
+        raise LociError(f"--start-update {update} is no number of an update; say for example --start-update 4000.")
     if name is None and resume is None:
-        raise LociError(f"Which recipe? Say loci train RECIPE with one of {', '.join(RECIPES)}.")
-    if resume is not None and not resume.is_dir():
-        raise LociError(f"There is no run folder {resume} to resume.")
-    return name, resume, rest
+        again = f" --start-from {start}, as a new run has the configuration of its own line," if start else ""
+        raise LociError(f"Which recipe? Say loci train RECIPE{again} with one of {', '.join(RECIPES)}.")
+    for folder, purpose in ((resume, "resume"), (start, "start from")):
+        if folder is not None and not Path(folder).is_dir():
+            raise LociError(f"There is no run folder {folder} to {purpose}.")
+    return Line(
+        name, Path(resume) if resume else None, Path(start) if start else None, int(update) if update else None, rest
+    )
+
+
+def _take(words: list[str], flag: str, needed: str) -> str | None:
+    """Remove a flag with its value from the line; None if it is not there."""
+    for place, word in enumerate(words):
+        if word == flag or word.startswith(f"{flag}="):
+            given = words[place + 1 : place + 2] if word == flag else [word.partition("=")[2]]
+            if not given or not given[0] or given[0].startswith("--"):
+                raise LociError(f"{flag} needs {needed}.")
+            del words[place : place + (2 if word == flag else 1)]
+            return given[0]
+    return None
 
 
 def threads_of(words: list[str]) -> str:
@@ -128,21 +169,23 @@ def parse(words: list[str], default: TrainConfig, prog: str) -> tuple[TrainConfi
     return chosen.config, chosen.where
 
 
-def _newest(folder: Path, console: Console) -> Checkpoint:
-    """The newest whole checkpoint of a run; damaged ones are told."""
-    from loci_looped.training.checkpoint import newest_checkpoint
-
+def _told(read: Callable[[], Checkpoint], console: Console) -> Checkpoint:
+    """Read a checkpoint; damaged ones that are passed over are told."""
     with warnings.catch_warnings(record=True) as told:
         warnings.simplefilter("always")
-        found = newest_checkpoint(folder / "checkpoints")
+        found = read()
     for warning in told:
         console.print(str(warning.message), style="yellow", highlight=False, markup=False, soft_wrap=True)
     return found
 
 
-def _train(config: TrainConfig, folder: Path, where: Where, found: Checkpoint | None, console: Console) -> int:
+def _train(
+    config: TrainConfig, folder: Path, where: Where, found: Checkpoint | None, other: Path | None, console: Console
+) -> int:
+    """Train from noise, or from a checkpoint: the run's own, or that of the other run that it branches off."""
     import torch
 
+    from loci_looped.training.branch import branch_of, take_over_log
     from loci_looped.training.checkpoint import checkpoints
     from loci_looped.training.distributed import join
     from loci_looped.training.log import RunLog
@@ -151,21 +194,28 @@ def _train(config: TrainConfig, folder: Path, where: Where, found: Checkpoint | 
     if where.threads < 1:
         raise LociError(f"--threads {where.threads} is too few: a process needs at least one.")
     torch.set_num_threads(where.threads)
-    if found is None and checkpoints(folder / CHECKPOINTS):
+    if (found is None or other is not None) and checkpoints(folder / CHECKPOINTS):
         raise LociError(f"{folder} already holds a run. Go on with --resume {folder}, or choose another with --out.")
     world = join(config.data.batch, where.device)
     try:
         trainer = Trainer(config, folder, world=world)
+        branch = branch_of(found, other, config, trainer.model.state_dict()) if found and other else None
         if found is not None:
-            trainer.restore(found)
+            trainer.restore(branch.checkpoint if branch else found)
         if not world.is_first:
             trainer.open_clips()
             trainer.run()
             return 0
         _open_clips(trainer, console)
+        if other is not None:
+            take_over_log(other, folder)
         with RunLog(folder, config.curriculum.updates, trainer.update, console) as log:
             beginning = "from the beginning" if found is None else f"going on at update {trainer.update}"
-            log.say(f"{config.name}, seed {config.seed}, in {folder}, {beginning}")
+            log.say(f"{config.name}, seed {config.seed}, in {folder}, {beginning}{f' of {other}' if other else ''}")
+            if branch is not None:
+                for line in branch.sentences:
+                    log.say(line)
+                log.record("branch", trainer.update, {"run": branch.run, "changed": "; ".join(branch.changed)})
             for line in config.curriculum.describe():
                 log.say(line)
             trainer.run(log)

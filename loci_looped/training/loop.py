@@ -7,7 +7,7 @@ import math
 import time
 import warnings
 from pathlib import Path
-from typing import NoReturn
+from typing import Any, NoReturn
 
 import numpy as np
 import torch
@@ -57,6 +57,7 @@ class Trainer:
         self.generator = torch.Generator(self.world.device).manual_seed(config.seed * 1009 + self.world.rank)
         self.update, self.calls, self.batches, self.looked, self.seconds = 0, 0, 0, 0, 0.0
         self.means = Averages()
+        self.started_from: dict[str, Any] | None = None     # of a branch: run, update and configuration it came from
         self._clips, self._clips_size = clips, config.model.frame
         self._scenes: list[Clip] = []
         self._told: set[str] = set()
@@ -71,7 +72,7 @@ class Trainer:
         Only the first process has a log.
         """
         last_look = None
-        if self.update == 0:
+        if self.update == (self.started_from["update"] if self.started_from else 0):
             self.save()         # from the first moment on, a killed run can be taken up
         saved = time.monotonic()
         with asked_to_stop(self.stop):
@@ -231,7 +232,7 @@ class Trainer:
         write_checkpoint(self.folder / CHECKPOINTS, Checkpoint(self.update, tensors, {
             "calls": self.calls, "batches": self.batches, "looked": self.looked, "seconds": self.seconds,
             "level": self.model.config.level, "means": self.means.to_json(), "told": sorted(self._told),
-            "config": self.config.to_json(),
+            "config": self.config.to_json(), "started_from": self.started_from,
         }))
 
     def _save_or_tell(self, log: RunLog | None) -> None:
@@ -262,3 +263,4 @@ class Trainer:
         self.update, self.calls, self.batches = found.update, int(found.values["calls"]), int(found.values["batches"])
         self.looked, self.seconds = int(found.values["looked"]), float(found.values["seconds"])
         self.means, self._told = Averages.from_json(found.values["means"]), set(found.values["told"])
+        self.started_from = found.values.get("started_from")
