@@ -1,0 +1,76 @@
+"""The bricks of encoder and decoder, by hand."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from torch import nn
+
+from loci_looped.model.blocks import PatchDown, PatchUp, ResidualBlock, binarise, channel_skip, gaussian_map
+
+
+def test_channel_skip_by_hand() -> None:
+    x = torch.arange(4.0).view(1, 4, 1, 1)
+    assert channel_skip(x, 4) is x
+    assert channel_skip(x, 8).flatten().tolist() == [0, 0, 1, 1, 2, 2, 3, 3]
+    assert channel_skip(x, 2).flatten().tolist() == [0.5, 2.5]
+    assert channel_skip(x, 6).flatten().tolist() == [0.5, 0.5, 0.5, 2.5, 2.5, 2.5]
+
+
+@given(
+    st.floats(-1.5, 1.5), st.floats(-1.5, 1.5), st.floats(-0.2, 1.2), st.integers(2, 12), st.integers(2, 12)
+)
+def test_gaussian_map_is_the_formula(y: float, x: float, size: float, rows: int, columns: int) -> None:
+    ours = gaussian_map(torch.tensor([y, x]).double(), torch.tensor(size).double(), (rows, columns))
+    cy, cx, s = (torch.tensor(v).double() for v in (min(max(y, -1), 1), min(max(x, -1), 1), min(max(size, 0), 1)))
+    tau_r, tau_c = (1 + max(rows, columns) * s) / rows, (1 + max(rows, columns) * s) / columns
+    for i in range(rows):
+        for j in range(columns):
+            dy, dx = 2 * i / (rows - 1) - 1 - cy, 2 * j / (columns - 1) - 1 - cx
+            expected = torch.exp(-(dy**2) / (2 * tau_r**2) - dx**2 / (2 * tau_c**2))
+            assert abs(float(ours[i, j] - expected)) < 1e-6
+
+
+def test_a_place_outside_of_the_image_gets_no_gradient() -> None:
+    position = torch.tensor([[1.2, 0.3]], requires_grad=True)
+    gaussian_map(position, torch.zeros(1), (4, 4)).sum().backward()
+    assert position.grad is not None and position.grad[0, 0] == 0 and position.grad[0, 1] != 0
+
+
+def test_blocks_start_as_their_skips() -> None:
+    torch.manual_seed(0)
+    x = torch.rand(2, 12, 8, 8).double()
+    down = PatchDown(12, 24, gain=0.0).double()
+    expected = x.view(2, 12, 2, 4, 2, 4).mean((3, 5)).repeat_interleave(2, 1)
+    torch.testing.assert_close(down(x), expected)
+    up = PatchUp(12, 3).double()
+    nn.init.zeros_(up.gain)
+    coarse = x.view(2, 3, 4, 8, 8).mean(2)
+    torch.testing.assert_close(up(x), coarse.repeat_interleave(4, 2).repeat_interleave(4, 3))
+    block = ResidualBlock(12, 12, gain=1e-12).double()
+    torch.testing.assert_close(block(x), x, atol=1e-10, rtol=0)
+
+
+def test_residual_block_by_hand() -> None:
+    block = ResidualBlock(1, 1, kernel=1)
+    with torch.no_grad():
+        for conv, weight, bias in ((block.conv1, 2.0, 0.5), (block.conv2, -1.0, 0.25)):
+            conv.weight.fill_(weight)
+            conv.bias.fill_(bias)
+        x = torch.tensor([-1.0, 3.0]).view(2, 1, 1, 1)
+        # branch = -relu(2 relu(x) + 0.5) + 0.25
+        assert block(x).flatten().tolist() == [-1.0 - 0.5 + 0.25, 3.0 - 6.5 + 0.25]
+        bare = ResidualBlock(1, 1, kernel=1, leading_relu=False)
+        bare.load_state_dict(block.state_dict())
+        assert bare(x).flatten().tolist() == [-1.0 - 0.0 + 0.25, 3.0 - 6.5 + 0.25]
+
+
+def test_binarise() -> None:
+    logits = torch.tensor([-3.0, 0.1, 2.0])
+    assert binarise(logits, training=False, generator=None).tolist() == [0, 1, 1]
+    assert torch.equal(binarise(logits, training=True, generator=None), torch.sigmoid(logits))
+    many = torch.zeros(20_000)
+    noisy = binarise(many, training=True, generator=torch.Generator().manual_seed(0))
+    assert noisy.mean().item() == pytest.approx(0.5, abs=0.01) and noisy.std().item() == pytest.approx(0.25, abs=0.01)
