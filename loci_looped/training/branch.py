@@ -116,11 +116,11 @@ def _check_level(found: Checkpoint, config: TrainConfig) -> None:
 
 def _added_parts(found: Checkpoint, run: Path, fresh: Mapping[str, Tensor]) -> list[str]:
     """What the new network has beyond the checkpoint's; whatever else differs is refused."""
-    trained = found.tensors["weights"]
+    trained = dict(sorted(found.tensors["weights"].items()))      # a file has them in any order
     gone = _parts(set(trained) - set(fresh), trained)
     reshaped = [
-        f"{name} {tuple(value.shape)} -> {tuple(fresh[name].shape)}"
-        for name, value in trained.items() if name in fresh and value.shape != fresh[name].shape
+        f"{name} {tuple(trained[name].shape)} -> {tuple(value.shape)}"
+        for name, value in fresh.items() if name in trained and value.shape != trained[name].shape
     ]
     troubles = []
     if reshaped:

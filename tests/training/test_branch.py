@@ -189,7 +189,7 @@ def test_parts_that_do_not_fit_are_refused(
     run: Path, tiny: TrainConfig, changed: Change, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     for change, sentences in [
-        ({"model.gestalt": 12}, ["would have another shape: ", " (8, 8, 1, 1) -> (12, 12, 1, 1)", " more. Leave"]),
+        ({"model.gestalt": 12}, ["These would have another shape: ", " (8,) -> (12,)", " more. Leave"]),
         ({"model.encoder.offsets": False}, ["These would have another shape: encoder.position_blocks", " -> (3, "]),
         ({"model.transition.layers": 1}, ["These would be dropped: transition.", "or add parts only"]),
         ({"model.transition.layers": 1, "model.encoder.offsets": False}, ["another shape: ", "would be dropped: "]),

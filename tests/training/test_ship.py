@@ -23,6 +23,7 @@ import loci_looped
 from loci_looped import storage
 from loci_looped.cli import train
 from loci_looped.cli.main import main
+from loci_looped.errors import LociError
 from loci_looped.evaluation.experiments.results import Results
 from loci_looped.subject import open_subject
 from loci_looped.training.config import RECIPES, TrainConfig, recipe
@@ -85,7 +86,7 @@ def test_a_finished_run_is_shipped_with_its_story(
     config = changed(short, validation_scenes=1)
     run = _finished(config, tmp_path / "run")
     figures = _results(run, tmp_path / "tracking.json")
-    assert ship.main([str(run), "little", "--figures", str(figures)]) == 0
+    assert ship.main([str(run), "little", "--figures", str(figures), "--commit", "abc"]) == 0
     told = capsys.readouterr().out
     assert f"little in {tmp_path / 'shipped' / 'little'}" in told and str(tmp_path / "curves" / "run.csv") in told
 
@@ -94,7 +95,7 @@ def test_a_finished_run_is_shipped_with_its_story(
     manifest = json.loads((folder / "manifest.json").read_text())
     inside = json.loads((run / "network" / "manifest.json").read_text())
     assert (manifest["recipe"], manifest["seed"], manifest["updates"]) == ("adept-small", 3, 6)
-    assert re.fullmatch("[0-9a-f]{40}", manifest["commit"])
+    assert manifest["commit"] == "abc"
     assert manifest["minutes"] == inside["minutes"] and manifest["validation"] == inside["validation"] is not None
     assert manifest["figures"] == {"tracking": {
         "command": f"loci evaluate {run}", "numbers": {"tracking/learned/mota": 0.75, "tracking/learned/nothing": None},
@@ -105,9 +106,21 @@ def test_a_finished_run_is_shipped_with_its_story(
     assert all(torch.equal(a, b) for a, b in zip(shipped.parameters(), trained.parameters(), strict=True))
 
     # What has been measured on the shipped network are figures of the run, too.
-    again = ["--figures", str(_results(Path("little"), tmp_path / "again.json")), "--commit", "abc"]
+    again = ["--figures", str(_results(Path("little"), tmp_path / "again.json")), "--commit", "def"]
     assert ship.main([str(run), "little", *again]) == 0
-    assert json.loads((folder / "manifest.json").read_text())["commit"] == "abc"
+    assert json.loads((folder / "manifest.json").read_text())["commit"] == "def"
+
+
+def test_the_present_commit_is_that_of_the_tool_wherever_it_is_called_from(
+    ship: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    if (SHIP.parents[1] / ".git").exists():
+        assert re.fullmatch("[0-9a-f]{40}", ship._present_commit())
+    monkeypatch.setattr(ship, "__file__", str(tmp_path / "ship.py"))
+    monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(tmp_path.parent))
+    with pytest.raises(LociError, match=r"The present commit is not known .*: say it with --commit"):
+        ship._present_commit()
 
 
 def test_the_curve_is_the_log_as_a_table(
@@ -149,7 +162,7 @@ def test_figures_that_are_not_of_these_weights_are_refused(
         ([good, good], f"{good} is a second file of the experiment tracking"),
         ([tmp_path / "none.json"], f"There is no file {tmp_path / 'none.json'}"),
     ]:
-        assert ship.main([str(run), "little", "--figures", *map(str, files)]) == 2
+        assert ship.main([str(run), "little", "--commit", "abc", "--figures", *map(str, files)]) == 2
         assert sentence in capsys.readouterr().err
     assert _nothing_written(tmp_path)
 
@@ -214,7 +227,7 @@ def test_a_branch_tells_both_commands(
     for name, config in configs.items():
         words = flags_of(config, recipe(config.name))
         assert main(["train", config.name, *words, "--out", f"runs/{name}", *starts[name]]) == 0
-    assert ship.main(["runs/ablation", "little"]) == 0
+    assert ship.main(["runs/ablation", "little", "--commit", "abc"]) == 0
     manifest = json.loads((tmp_path / "shipped" / "little" / "manifest.json").read_text())
     twin = manifest["started_from"]
     origin = twin["started_from"]
