@@ -20,18 +20,29 @@ def channel_skip(x: Tensor, channels: int) -> Tensor:
     return x.repeat_interleave(channels // common, dim=1)
 
 
-def grid(size: int, like: Tensor) -> Tensor:
-    """(size,) coordinates from -1 at the first pixel's centre to +1 at the last one's."""
-    return torch.linspace(-1, 1, size, dtype=like.dtype, device=like.device)
+def grid(cells: int, like: Tensor, pixels: int | None = None) -> Tensor:
+    """(cells,) coordinates of cell centres, where -1 is the first pixel's centre and +1 the last one's.
+
+    Without `pixels` the outermost cells are put on the outermost pixels, as the paper does; with it each cell is put
+    on the middle of the pixels it covers.
+    """
+    edge = 1.0 if pixels is None else (pixels - pixels / cells) / (pixels - 1)
+    return torch.linspace(-edge, edge, cells, dtype=like.dtype, device=like.device)
 
 
-def gaussian_map(position: Tensor, size: Tensor, shape: tuple[int, int]) -> Tensor:
-    """Q: (..., 2), (...) -> (..., rows, columns), peak 1. A size of 0 is about half a pixel wide at any resolution."""
+def gaussian_map(
+    position: Tensor, size: Tensor, shape: tuple[int, int], frame: tuple[int, int] | None = None
+) -> Tensor:
+    """Q: (..., 2), (...) -> (..., rows, columns), peak 1. A size of 0 is about half a pixel wide at any resolution.
+
+    `frame` is the picture's size in pixels if the cells of `shape` are to lie where their pixels are.
+    """
     rows, columns = shape
     spread = 1 + max(shape) * size.clamp(0, 1)
     y, x = position.clamp(-1, 1).unbind(-1)
-    vertical = (grid(rows, position) - y.unsqueeze(-1)) / (spread / rows).unsqueeze(-1)          # (..., rows)
-    horizontal = (grid(columns, position) - x.unsqueeze(-1)) / (spread / columns).unsqueeze(-1)  # (..., columns)
+    ys, xs = (grid(n, position, pixels) for n, pixels in zip(shape, frame or (None, None), strict=True))
+    vertical = (ys - y.unsqueeze(-1)) / (spread / rows).unsqueeze(-1)               # (..., rows)
+    horizontal = (xs - x.unsqueeze(-1)) / (spread / columns).unsqueeze(-1)          # (..., columns)
     return torch.exp(-vertical.square() / 2).unsqueeze(-1) * torch.exp(-horizontal.square() / 2).unsqueeze(-2)
 
 

@@ -88,8 +88,11 @@ class GateConfig:
     """Beyond the paper: a slot that has not bound an object yet, or shows none although nothing stands before it,
     always listens to the encoder: it has nothing to protect."""
     visibility_prior: float = 0.0
-    """Beyond the paper: the gate starts from the belief that what is hidden cannot be sensed: this times (1 - 2 O) is
-    added before the rectified tanh, and what is learnt is when to believe otherwise. 0 leaves it out."""
+    """Beyond the paper: the gate starts from the belief that what is hidden cannot be sensed: this times
+    (1 - O / shuts_at) is added before the rectified tanh, and what is learnt is when to believe otherwise. 0 leaves it
+    out."""
+    shuts_at: float = 0.5
+    """The occlusion from which on that belief shuts the gate."""
 
 
 @dataclass(frozen=True)
@@ -129,6 +132,9 @@ class LociConfig:
     own_object: Literal["whole", "painted"] = "whole"
     """What the encoder sees of its own object: "whole" decodes it once more as if nothing stood before it (the paper);
     "painted" takes it as it was painted into the prediction, which saves a third of the decoding."""
+    latent_grid: Literal["stretched", "aligned"] = "stretched"
+    """"stretched" puts the outermost cells of the latent grid on the outermost pixels (the paper), which is off by up
+    to one and a half pixels at the border; "aligned" puts each cell on the middle of the pixels it covers."""
     colour_order: Literal["rgb", "bgr"] = "rgb"
     """The order the weights were trained with; frames given to the network are RGB in any case."""
     official: bool = False
@@ -166,6 +172,8 @@ class LociConfig:
             "gate.noise": self.gate.noise, "gate.visibility_prior": self.gate.visibility_prior,
             "transition.deviation": self.transition.deviation, "transition.persistence": self.transition.persistence,
         }
+        if not self.gate.shuts_at > 0:
+            raise ValueError(f"gate.shuts_at is {self.gate.shuts_at}, but it must be an occlusion above 0.")
         for name, weight in weights.items():
             if not weight >= 0:
                 raise ValueError(f"{name} is {weight}, but it must not be negative.")
@@ -188,6 +196,7 @@ class LociConfig:
             "gate.visibility_prior": self.gate.visibility_prior != 0,
             "recruiting.newcomers": self.recruiting.newcomers != "front",
             "own_object": self.own_object != "whole",
+            "latent_grid": self.latent_grid != "stretched",
         }
         if self.official and any(beyond.values()):
             named = ", ".join(name for name, used in beyond.items() if used)
@@ -200,6 +209,11 @@ class LociConfig:
     def frame(self) -> tuple[int, int]:
         """(H, W) of the frames at the working level."""
         return self.latent[0] * 4**self.level, self.latent[1] * 4**self.level
+
+    @property
+    def aligned_frame(self) -> tuple[int, int] | None:
+        """(H, W) the latent grid is aligned with, or None where it is stretched."""
+        return self.frame if self.latent_grid == "aligned" else None
 
     @property
     def full_frame(self) -> tuple[int, int]:
@@ -273,14 +287,14 @@ _SMALL = LociConfig(
     ),
     decoder=DecoderConfig(channels=32, fine_channels=12, layers=2),
     transition=TransitionConfig(
-        credit="bptt", residual_gain=0.1, size_gain=1.0, displacement=True, inertia=1.0, deviation=0.01,
+        credit="bptt", residual_gain=0.1, size_gain=1.0, displacement=True, inertia=1.0, deviation=0.002,
         persistence=6.0,
     ),
     gate=GateConfig(
-        l0_weight=2e-5, hidden_bias=0.0, output_bias=1.0, open_when_lost=True, visibility_prior=3.0
+        l0_weight=1e-4, hidden_bias=0.0, output_bias=1.0, open_when_lost=True, visibility_prior=3.0, shuts_at=0.2
     ),
     recruiting=RecruitingConfig(bound_threshold=0.6, minimum_error=0.03, newcomers="behind", suppression=8.0),
-    initialisation="he", own_object="painted",
+    initialisation="he", own_object="painted", latent_grid="aligned",
 )
 
 PRESETS: dict[str, LociConfig] = {

@@ -92,7 +92,7 @@ class Decoder(nn.Module):
         self, codes: SlotCodes, active: Active, *, prioritised: bool, generator: torch.Generator | None
     ) -> Tensor:
         """(n, G, h, w): the gestalt code painted with the slot's Gaussian."""
-        maps = gaussian_map(codes.position, codes.size, self.config.latent)
+        maps = gaussian_map(codes.position, codes.size, self.config.latent, self.config.aligned_frame)
         if not self.config.official:
             maps = maps * active.mask[..., None, None].to(maps.dtype)
         if prioritised:

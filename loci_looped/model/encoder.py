@@ -104,12 +104,14 @@ class Encoder(nn.Module):
         size_map, place_map, priority_map, *offset_maps = self.position_blocks(features).unbind(1)    # each (n, h, w)
 
         if self.config.encoder.position_prior:
-            own = gaussian_map(active.fold(previous.position), active.fold(previous.size), self.config.latent)
+            place, size = active.fold(previous.position), active.fold(previous.size)
+            own = gaussian_map(place, size, self.config.latent, self.config.aligned_frame)
             place_map = place_map + torch.log(own + PRIOR_FLOOR)
         if self.config.encoder.explaining_away:
             place_map = place_map + torch.log(self._left_over(x) + EXPLAINED_FLOOR)
         attention = torch.softmax(place_map.flatten(1), dim=1).view_as(place_map)
-        rows, columns = (grid(n, place_map) for n in self.config.latent)
+        frame_size = self.config.aligned_frame or (None, None)
+        rows, columns = (grid(n, place_map, pixels) for n, pixels in zip(self.config.latent, frame_size, strict=True))
         position = torch.stack([attention.sum(2) @ rows, attention.sum(1) @ columns], dim=-1)
         if offset_maps:
             within = torch.stack([(attention * torch.tanh(m)).sum((1, 2)) for m in offset_maps], dim=-1)

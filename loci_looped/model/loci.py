@@ -21,6 +21,7 @@ from .blocks import ResidualBlock, gaussian_map
 from .checks import check_background, check_frame, check_switches
 from .config import LociConfig, preset
 from .decoder import Decoder
+from .displacement import corrected, trust
 from .encoder import Encoder
 from .gate import PerceptGate, blend
 from .occlusion import occlusion_state, strongest_visibility
@@ -33,9 +34,6 @@ GateKind = Literal["learned", "open", "visibility", "closed"]
 imagination."""
 
 WARM_UP_STEPS = 10
-
-DISPLACEMENT_SHARE = 0.15
-"""Of what was unexpected about a place, how much is put down to motion; of the first few steps evenly more."""
 
 
 @dataclass(frozen=True)
@@ -144,11 +142,14 @@ class LociLooped(nn.Module):
         if warmup:
             alpha = torch.ones_like(sensed.position)
             percept, predicted, memory = sensed, sensed, state.memory
-            displacement = torch.zeros_like(sensed.position)
+            displacement, trusted = torch.zeros_like(sensed.position), torch.zeros_like(sensed.size)
         else:
             alpha = self._gate(state, sensed, occlusion, previous, recruited.bound, conditions.gate, hold, generator)
             percept = sensed if conditions.gate == "open" and hold is None else blend(alpha, sensed, previous)
-            displacement = self._displacement(percept, previous, occlusion, state, recruited.bound)
+            trusted = alpha[..., 1].detach() * trust(percept.position, occlusion, self.config.frame)
+            unexpected = percept.position - previous.position
+            displacement = corrected(state.displacement, unexpected, trusted, state.followed)
+            displacement = displacement * recruited.bound.unsqueeze(-1)     # who has just been placed has no past
             heard = None if self.config.official else assigned
             predicted, memory = self.transition(percept, 1 - alpha, displacement, state.memory, heard, noise)
             if not self.config.official:
@@ -162,7 +163,7 @@ class LociLooped(nn.Module):
                 occlusion=occlusion, occlusion_ahead=occlusion, assigned=assigned, bound=registry.bound,
                 visibility=registry.visibility, error=error, surprise=surprise, objects_before=own_objects,
                 objects_after=None,
-            ), memory, registry, active, warmup=warmup,
+            ), memory, registry, state.followed + trusted, active, warmup=warmup,
         )
 
     def _imagine_step(
@@ -189,11 +190,12 @@ class LociLooped(nn.Module):
                 occlusion=occlusion, occlusion_ahead=occlusion, assigned=assigned, bound=registry.bound,
                 visibility=registry.visibility, error=torch.zeros_like(present.frame[:, :1]),
                 surprise=torch.zeros_like(occlusion), objects_before=present.object_logits, objects_after=None,
-            ), memory, registry, active, warmup=False,
+            ), memory, registry, state.followed, active, warmup=False,
         )
 
     def _finish(
-        self, state: LociState, output: StepOutput, memory: Any, registry: Registry, active: Active, *, warmup: bool
+        self, state: LociState, output: StepOutput, memory: Any, registry: Registry, followed: Tensor, active: Active,
+        *, warmup: bool,
     ) -> tuple[LociState, StepOutput]:
         """What the prediction implies for the next step, and the state that carries it there."""
         ahead, predicted = output.ahead, output.predicted
@@ -212,7 +214,7 @@ class LociLooped(nn.Module):
             occlusion=occlusion_ahead,
             previous=output.previous.detach(),
             displacement=output.displacement,
-            followed=(state.followed + 1) * held,
+            followed=followed * held,
             memory=memory,
             registry=registry,
             age=state.age + 1,
@@ -297,18 +299,6 @@ class LociLooped(nn.Module):
         others = ahead.visible_masks.sum(1, keepdim=True) - ahead.visible_masks
         covered = (own * others).sum((2, 3)) / own.sum((2, 3)).clamp(min=1e-6)
         return ~shows & (covered < 0.5)
-
-    def _displacement(
-        self, percept: SlotCodes, previous: SlotCodes, occlusion: Tensor, state: LociState, bound: Tensor
-    ) -> Tensor:
-        """(B, K, 2): how far each slot moves per step, corrected by how far the percept is from where it was expected.
-
-        What is imagined is what was expected: with the gate shut the displacement stays as it was. What is half hidden
-        says nothing about motion, either: its visible part moves otherwise. A slot that has just been placed has none.
-        """
-        share = (1 / (state.followed + 1)).clamp(min=DISPLACEMENT_SHARE) * (1 - 2 * occlusion).clamp(min=0)
-        unexpected = percept.position - previous.position
-        return (state.displacement + share.unsqueeze(-1) * unexpected) * bound.unsqueeze(-1)
 
     # ---------------------------------------------------------------- many time steps
 

@@ -14,6 +14,9 @@ from .state import COLOUR_SHIFT, StepOutput
 FOREGROUND_THRESHOLD = 0.1
 """A pixel belongs to the foreground where it differs from the background by more than this."""
 
+WHOLLY_SEEN = 0.1
+"""The largest occlusion of what still counts as seen as a whole."""
+
 OUTLINE = 2
 DENSITY_REACH = 7
 """In pixels: what counts as an object's outline, and as its neighbourhood."""
@@ -131,12 +134,22 @@ def _pixel_centres(size: int, like: Tensor) -> Tensor:
 
 
 def centring(output: StepOutput) -> Tensor:
-    """Beyond the paper: the place code should be the middle of the whole-object mask, not just near it."""
+    """Beyond the paper: the place code should be the middle of the whole-object mask, not just near it.
+
+    Only what is wholly in sight says where its middle is: the visible part of what a screen or the image's border cuts
+    off lies beside it.
+    """
     masks = output.present.object_masks
     weight = masks.sum((2, 3)) + 1e-3
     rows, columns = (grid(n, masks) for n in masks.shape[2:])
     y = (masks.sum(3) * rows).sum(2) / weight
     x = (masks.sum(2) * columns).sum(2) / weight
     off = (output.sensed.position - torch.stack([y, x], dim=-1)).square().sum(-1)
-    seen = output.bound.to(off.dtype) * (1 - output.occlusion).clamp(0, 1)
+    whole = (output.occlusion < WHOLLY_SEEN) & (outermost(masks).amax(-1) < 0.5)
+    seen = (output.bound & whole).to(off.dtype)
     return ((off * seen).sum(1) / (seen.sum(1) + 1)).mean()
+
+
+def outermost(masks: Tensor) -> Tensor:
+    """(..., H, W) -> (..., 2 H + 2 W): the pixels along the image's border."""
+    return torch.cat([masks[..., 0, :], masks[..., -1, :], masks[..., :, 0], masks[..., :, -1]], dim=-1)

@@ -131,7 +131,7 @@ class LociState(TensorTree):
     occlusion: Tensor           # (B, K) Ô predicted for the frame to come
     previous: SlotCodes         # the prediction the last step started from
     displacement: Tensor        # (B, K, 2) how far percepts have been moving per step
-    followed: Tensor            # (B, K) for how many steps a slot has held its object
+    followed: Tensor            # (B, K) over how many well seen steps the displacement was learnt
     memory: Memory
     registry: Registry
     age: Tensor                 # (B,) steps consumed

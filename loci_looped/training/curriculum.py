@@ -25,6 +25,9 @@ class Curriculum:
     foreground_until: int = 30_000
     still_until: int = 0
     """Beyond the paper: so long every step is a warm-up on its frame; nothing is predicted, slots learn to draw."""
+    still_steps: int = 0
+    """Beyond the paper: so long a sequence is one frame of each clip, drawn at random and looked at so many times; then
+    other clips come. With 0 it is the whole clip, and the network sees little else for as many updates."""
     placement: Placement = "stochastic"
     """How free slots are placed in the foreground phase."""
     settle_stochastically: bool = False
@@ -79,6 +82,8 @@ class Curriculum:
             )
         if any(length < 1 for _, length in self.window_steps):
             raise ValueError(f"curriculum.window_steps {self.window_steps} has a window without a step.")
+        if self.still_steps < 0:
+            raise ValueError(f"curriculum.still_steps is {self.still_steps}, but it must not be negative.")
         for name in ("window_every", "blackout_every", "hold_from"):
             if getattr(self, name) < 1:
                 raise ValueError(f"curriculum.{name} is {getattr(self, name)}, but it must be at least 1.")

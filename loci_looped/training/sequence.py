@@ -65,7 +65,10 @@ def unroll(
     held = torch.zeros(frames.shape[0], model.config.slots, dtype=torch.long, device=frames.device)
     losses: list[Tensor] = []
     records: list[dict[str, Tensor]] = []
-    for t in range(-config.warm_up, frames.shape[1] - 1):
+    times = range(-config.warm_up, frames.shape[1] - 1)
+    if stage.still and config.curriculum.still_steps:
+        frames, times = _one_frame_each(frames, generator), range(-config.curriculum.still_steps, 0)
+    for t in times:
         warm = t < 0 or stage.still
         frame = frames[:, max(t, 0)]
         coming = frame if warm else frames[:, t + 1]
@@ -85,11 +88,18 @@ def unroll(
         parts = step_losses(output, present, to_come, weights, warm=warm, official=model.config.official)
         losses.append(weighted(parts, weights))
         records.append(parts | vital_signs(output, coming, background, to_come.front))
-        if _window_ends(t, frames.shape[1], stage.window, config):
+        if _window_ends(t, times, stage.window, config):
             count = len(losses)
             total = torch.stack(losses).sum()
             yield Window(total / count if config.loss.mean_over_window else total, _means(records), count)
             state, losses, records = state.detach(), [], []
+
+
+def _one_frame_each(frames: Tensor, generator: torch.Generator) -> Tensor:
+    """(B, T, 3, H, W) -> (B, 1, 3, H, W): any frame of each clip."""
+    batch, length = frames.shape[:2]
+    chosen = torch.randint(length, (batch,), generator=generator, device=frames.device)
+    return frames[torch.arange(batch, device=frames.device), chosen].unsqueeze(1)
 
 
 @torch.no_grad()
@@ -100,11 +110,11 @@ def _means(records: list[dict[str, Tensor]]) -> dict[str, float]:
     return dict(zip(names, table.mean(0).tolist(), strict=True))
 
 
-def _window_ends(t: int, length: int, window: int, config: TrainConfig) -> bool:
+def _window_ends(t: int, times: range, window: int, config: TrainConfig) -> bool:
     """Is this step the last of its window? What is left over at the end of a clip is a window, too, or dropped."""
     if t < 0:
-        return config.warm_up_updates or t == -1 or (t + config.warm_up) % window == window - 1
-    return t % window == window - 1 or (t == length - 2 and not config.curriculum.drop_rest)
+        return config.warm_up_updates or t == -1 or (t - times.start) % window == window - 1
+    return t % window == window - 1 or (t == times.stop - 1 and not config.curriculum.drop_rest)
 
 
 def _drawn(probability: float, generator: torch.Generator) -> bool:

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch import nn
 
-from loci_looped.model.blocks import PatchDown, PatchUp, ResidualBlock, binarise, channel_skip, gaussian_map
+from loci_looped.model.blocks import PatchDown, PatchUp, ResidualBlock, binarise, channel_skip, gaussian_map, grid
 
 
 def test_channel_skip_by_hand() -> None:
@@ -31,6 +31,30 @@ def test_gaussian_map_is_the_formula(y: float, x: float, size: float, rows: int,
             dy, dx = 2 * i / (rows - 1) - 1 - cy, 2 * j / (columns - 1) - 1 - cx
             expected = torch.exp(-(dy**2) / (2 * tau_r**2) - dx**2 / (2 * tau_c**2))
             assert abs(float(ours[i, j] - expected)) < 1e-6
+
+
+@given(st.integers(2, 20), st.sampled_from([1, 4, 16]))
+def test_aligned_cells_lie_on_the_middle_of_their_pixels(cells: int, covered: int) -> None:
+    pixels = cells * covered
+    where = (grid(cells, torch.zeros(0).double(), pixels) + 1) / 2 * (pixels - 1)
+    middles = [covered * j + (covered - 1) / 2 for j in range(cells)]
+    torch.testing.assert_close(where, torch.tensor(middles).double())
+
+
+def test_an_aligned_gaussian_has_the_same_middle_at_both_resolutions() -> None:
+    """Painted on the latent grid and blown up, an object lies where its place says; on the stretched grid it does not.
+    """
+    place, size = torch.tensor([0.3, 0.7]).double(), torch.tensor(0.05).double()
+
+    def middle(frame: tuple[int, int] | None) -> torch.Tensor:
+        blown_up = gaussian_map(place, size, (10, 15), frame).repeat_interleave(4, 0).repeat_interleave(4, 1)
+        rows, columns = (grid(n, blown_up) for n in (40, 60))
+        return torch.stack([(blown_up.sum(1) * rows).sum(), (blown_up.sum(0) * columns).sum()]) / blown_up.sum()
+
+    off = (middle((40, 60)) - place).abs() * torch.tensor([19.5, 29.5]).double()         # in pixels
+    assert float(off.max()) < 0.15
+    stretched = (middle(None) - place).abs() * torch.tensor([19.5, 29.5]).double()
+    assert float(stretched.max()) > 0.4
 
 
 def test_a_place_outside_of_the_image_gets_no_gradient() -> None:

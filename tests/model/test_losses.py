@@ -150,10 +150,17 @@ def test_centring_pulls_places_to_the_middle_of_their_masks(output: StepOutput) 
     sensed = placed([[y + 0.1, x - 0.2], [0.3, 0.3], [0.0, 0.0]], [0.0] * 3)
     changes: dict[str, Any] = {
         "present": dataclasses.replace(output.present, object_masks=masks), "sensed": sensed,
-        "bound": torch.tensor([[True, False, False]]), "occlusion": torch.tensor([[0.25, 0.0, 0.0]]).double(),
+        "bound": torch.tensor([[True, False, False]]), "occlusion": torch.tensor([[0.05, 0.0, 0.0]]).double(),
     }
     loss = losses.centring(dataclasses.replace(output, **changes))
     # 1e-3 in the weight keeps empty masks finite, and moves the middle by a thousandth towards 0
     middle = torch.tensor([y, x]).double() / 1.001
     off = (sensed.position[0, 0] - middle).square().sum()
-    assert loss.item() == pytest.approx((0.75 * off / 1.75).item())
+    assert loss.item() == pytest.approx((off / 2).item())
+    # Of what is cut off by something, or by the border, only a part is seen, and its middle is elsewhere.
+    half_hidden = changes | {"occlusion": torch.tensor([[0.5, 0.0, 0.0]]).double()}
+    assert losses.centring(dataclasses.replace(output, **half_hidden)).item() == 0
+    at_border = torch.zeros_like(masks)
+    at_border[0, 0, 2, 0] = 1.0
+    cut_off = changes | {"present": dataclasses.replace(output.present, object_masks=at_border)}
+    assert losses.centring(dataclasses.replace(output, **cut_off)).item() == 0

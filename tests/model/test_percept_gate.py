@@ -79,6 +79,17 @@ def test_with_a_visibility_prior_what_is_hidden_starts_shut() -> None:
     assert gate(now, seen, before, seen, earlier, None).min() > 0.9
 
 
+def test_the_prior_shuts_the_gate_from_the_given_occlusion_on() -> None:
+    torch.manual_seed(0)
+    gate = PerceptGate(32, GateConfig(hidden_bias=0.0, output_bias=0.0, visibility_prior=3.0, shuts_at=0.2))
+    now, before, earlier = (codes(4, 5, 32, seed).to(dtype=torch.float32) for seed in range(3))
+
+    def opening(occlusion: float) -> Tensor:
+        return gate(now, torch.full((4, 5), occlusion), before, torch.zeros(4, 5), earlier, None)
+
+    assert opening(0.1).min() > 0.5 and opening(0.3).max() == 0
+
+
 def test_order_of_the_controllers_input() -> None:
     gate = PerceptGate(4, GateConfig()).double()
     seen: list[Tensor] = []

@@ -13,7 +13,6 @@ from torch import Tensor
 from loci_looped.model import Conditions, LociConfig, LociLooped, LociState, StepOutput, preset
 from loci_looped.model.active import Active
 from loci_looped.model.config import TransitionConfig
-from loci_looped.model.loci import DISPLACEMENT_SHARE
 
 Make = Callable[..., Any]
 Distance = Callable[[Any, Any], float]
@@ -98,22 +97,6 @@ def test_a_step_leaves_its_state_as_it_was(scene: Any, distance: Distance) -> No
     scene.model.observe(scene.video, begin)
     assert distance(begin, before) == 0
     assert all(torch.equal(weights[name], value) for name, value in scene.model.state_dict().items())
-
-
-@torch.no_grad()
-def test_speed_is_corrected_by_what_was_unexpected(tiny: Callable[..., LociConfig]) -> None:
-    model = LociLooped(tiny(slots=2))
-    state = model.initial(torch.zeros(1, 3, *model.config.frame))
-    moving = torch.tensor([[[0.1, 0.0], [0.0, 0.1]]])
-    state = dataclasses.replace(state, displacement=moving, followed=torch.tensor([[9.0, 1.0]]))
-    expected = state.predicted
-    bound, seen_whole = torch.tensor([[True, True]]), torch.zeros(1, 2)
-    assert torch.equal(model._displacement(expected, expected, seen_whole, state, bound), moving), "as expected"
-    seen = dataclasses.replace(expected, position=torch.full((1, 2, 2), 0.05))
-    share = torch.tensor([DISPLACEMENT_SHARE, 0.5]).view(1, 2, 1)       # the second has been followed for one step
-    torch.testing.assert_close(model._displacement(seen, expected, seen_whole, state, bound), moving + share * 0.05)
-    assert torch.equal(model._displacement(seen, expected, seen_whole + 0.5, state, bound), moving), "half hidden"
-    assert not model._displacement(seen, expected, seen_whole, state, ~bound).any(), "a new slot has no past"
 
 
 @torch.no_grad()

@@ -17,7 +17,8 @@ from loci_looped.training.sequence import _window_ends
 
 def _updates_per_sequence(config: TrainConfig, frames: int, update: int) -> int:
     window = config.curriculum.at(update, 0).window
-    return sum(_window_ends(t, frames, window, config) for t in range(-config.warm_up, frames - 1))
+    times = range(-config.warm_up, frames - 1)
+    return sum(_window_ends(t, times, window, config) for t in times)
 
 
 @pytest.mark.parametrize(("name", "frames", "update", "expected"), [

@@ -65,6 +65,25 @@ def test_warm_up_looks_at_the_first_frame_then_time_begins(tiny: TrainConfig, fi
     assert [window.steps for window in windows] == [3] * 5
 
 
+def test_while_nothing_moves_a_sequence_is_one_frame_of_each_clip(
+    tiny: TrainConfig, changed: Callable[..., TrainConfig], films: tuple[Tensor, Tensor]
+) -> None:
+    config = changed(tiny, **{"curriculum.still_steps": 4})
+    frames = films[0]
+    looked_at = set()
+    for seed in range(8):
+        seen, windows = _steps(config, _stage(config, window=1, hold=0.0, still=True), films, seed=seed)
+        assert [given["warmup"] for given, _ in seen] == [True] * 4 and [w.steps for w in windows] == [1] * 4
+        first = seen[0][0]["frame"]
+        assert all(torch.equal(given["frame"], first) for given, _ in seen)
+        chosen = [[torch.equal(first[b], frames[b, t]) for t in range(frames.shape[1])] for b in range(len(frames))]
+        assert all(any(row) for row in chosen)
+        looked_at |= {(b, row.index(True)) for b, row in enumerate(chosen)}
+    assert len({t for _, t in looked_at}) > 3, "any frame, not always the same"
+    moving = _steps(config, _stage(config, window=1, hold=0.0), films)[0]
+    assert len(moving) == 3 + frames.shape[1] - 1, "once things move, the whole clip counts"
+
+
 def test_the_rest_of_a_clip_is_a_window_or_dropped(
     tiny: TrainConfig, changed: Callable[..., TrainConfig], films: tuple[Tensor, Tensor]
 ) -> None:

@@ -1,0 +1,63 @@
+"""Speed is the trusted mean of what was seen; what is cut off says little, what is hidden nothing."""
+
+from __future__ import annotations
+
+import torch
+
+from loci_looped.model import LociLooped
+from loci_looped.model.config import preset
+from loci_looped.model.displacement import LEAST_SHARE, MOST_HIDDEN, TRUST_AT_BORDER, corrected, trust
+
+FRAME = (40, 60)
+
+
+def at(*places: tuple[float, float]) -> torch.Tensor:
+    return torch.tensor([places])
+
+
+def test_what_is_wholly_seen_away_from_the_border_is_trusted() -> None:
+    places = at((0.0, 0.0), (0.4, -0.5))
+    assert torch.equal(trust(places, torch.zeros(1, 2), FRAME), torch.ones(1, 2))
+
+
+def test_trust_falls_with_occlusion_and_ends_before_half_of_it_is_hidden() -> None:
+    hidden = torch.tensor([[0.0, MOST_HIDDEN / 2, MOST_HIDDEN, 0.5, 1.0]])
+    torch.testing.assert_close(trust(torch.zeros(1, 5, 2), hidden, FRAME), torch.tensor([[1.0, 0.5, 0.0, 0.0, 0.0]]))
+
+
+def test_the_border_cuts_things_off_on_every_side() -> None:
+    sides = at((0.0, 1.0), (0.0, -1.0), (1.0, 0.0), (-1.0, 0.0), (0.0, 2.0))
+    torch.testing.assert_close(trust(sides, torch.zeros(1, 5), FRAME), torch.full((1, 5), TRUST_AT_BORDER))
+    # 4 pixels from the right border: half way into the margin of 4 pixels, which begins at 2.
+    four_pixels = at((0.0, 1 - 4 * 2 / 60))
+    torch.testing.assert_close(trust(four_pixels, torch.zeros(1, 1), FRAME), torch.tensor([[0.5]]))
+
+
+def test_speed_is_the_mean_of_the_steps_seen() -> None:
+    """Innovations against one's own prediction, with shares 1, 1/2, 1/3, ... give the plain mean of the differences."""
+    steps = torch.tensor([0.03, 0.05, 0.04, 0.02])
+    place, speed, so_far = torch.tensor(0.0), torch.zeros(1, 1, 2), torch.zeros(1, 1)
+    for step in steps:
+        unexpected = (place + step) - (place + speed[0, 0, 1])
+        speed = corrected(speed, torch.stack([torch.tensor(0.0), unexpected]).view(1, 1, 2), torch.ones(1, 1), so_far)
+        place, so_far = place + step, so_far + 1
+    torch.testing.assert_close(speed[0, 0], torch.stack([torch.tensor(0.0), steps.mean()]))
+
+
+def test_a_slot_followed_for_long_still_learns_and_without_trust_nothing_changes() -> None:
+    speed, off = torch.full((1, 2, 2), 0.1), torch.full((1, 2, 2), 0.05)
+    after = corrected(speed, off, torch.tensor([[1.0, 0.0]]), torch.tensor([[1000.0, 0.0]]))
+    torch.testing.assert_close(after[:, 0], speed[:, 0] + LEAST_SHARE * off[:, 0])
+    assert torch.equal(after[:, 1], speed[:, 1])
+
+
+@torch.no_grad()
+def test_imagination_keeps_speed_and_the_trust_in_it() -> None:
+    model = LociLooped(preset("adept-small")).eval()
+    video = torch.rand(1, 6, 3, *model.config.frame, generator=torch.Generator().manual_seed(0))
+    state = model.warm_up(video[:, 0], model.initial(torch.zeros_like(video[:, 0])))
+    state, _ = model.observe(video, state)
+    after, _ = model.imagine(state, 3)
+    held = state.registry.bound & state.registry.assigned
+    assert torch.equal(after.displacement, state.displacement)
+    assert torch.equal(after.followed, state.followed * held)
