@@ -8,6 +8,7 @@ import os
 import re
 import shutil
 import warnings
+from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -31,8 +32,13 @@ class Checkpoint:
     values: dict[str, Any]                  # counters, clocks, running means, configuration
 
 
-def write_checkpoint(folder: Path, checkpoint: Checkpoint, keep: int = KEPT) -> Path:
-    """Write beside, flush to disk, rename: a kill or a full disk at any moment leaves the one before intact."""
+def write_checkpoint(
+    folder: Path, checkpoint: Checkpoint, keep: int = KEPT, spared: Collection[int] = ()
+) -> Path:
+    """Write beside, flush to disk, rename: a kill or a full disk at any moment leaves the one before intact.
+
+    The newest `keep` stay, and those of the updates `spared`.
+    """
     target = folder / f"update-{checkpoint.update:09d}"
     partial = folder / f".partial-{os.getpid()}-{checkpoint.update:09d}"
     try:
@@ -63,7 +69,8 @@ def write_checkpoint(folder: Path, checkpoint: Checkpoint, keep: int = KEPT) -> 
             f"The checkpoint of update {checkpoint.update} could not be written to {folder}: {reason}. "
             "The one before it is intact; free some space."
         ) from error
-    for old in checkpoints(folder)[:-keep]:
+    passing = [path for path in checkpoints(folder) if int(path.name.removeprefix("update-")) not in spared]
+    for old in passing[:-keep]:
         shutil.rmtree(old, ignore_errors=True)
     return target
 

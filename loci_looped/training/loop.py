@@ -57,6 +57,7 @@ class Trainer:
         self.generator = torch.Generator(self.world.device).manual_seed(config.seed * 1009 + self.world.rank)
         self.update, self.calls, self.batches, self.looked, self.seconds = 0, 0, 0, 0, 0.0
         self.means = Averages()
+        self.milestones: list[int] = []         # where phases began; their checkpoints are kept for branches
         self.started_from: dict[str, Any] | None = None     # of a branch: run, update and configuration it came from
         self._clips, self._clips_size = clips, config.model.frame
         self._scenes: list[Clip] = []
@@ -84,7 +85,10 @@ class Trainer:
                 if stage.fade >= 1 and self.update - self.looked >= self.config.validate_every:
                     self.looked = self.update
                     self._look(stage, log)
-                if self.world.agree(time.monotonic() - saved > 60 * self.config.checkpoint_minutes):
+                next_phase = self.config.curriculum.at(self.update, self.calls).phase != stage.phase
+                if next_phase:
+                    self.milestones.append(self.update)
+                if self.world.agree(next_phase or time.monotonic() - saved > 60 * self.config.checkpoint_minutes):
                     self._save_or_tell(log)
                     saved = time.monotonic()
         self.save()
@@ -232,8 +236,8 @@ class Trainer:
         write_checkpoint(self.folder / CHECKPOINTS, Checkpoint(self.update, tensors, {
             "calls": self.calls, "batches": self.batches, "looked": self.looked, "seconds": self.seconds,
             "level": self.model.config.level, "means": self.means.to_json(), "told": sorted(self._told),
-            "config": self.config.to_json(), "started_from": self.started_from,
-        }))
+            "milestones": self.milestones, "config": self.config.to_json(), "started_from": self.started_from,
+        }), spared=self.milestones)
 
     def _save_or_tell(self, log: RunLog | None) -> None:
         """A full disk is no reason to lose what has been learnt since: training goes on and tries again later."""
@@ -263,4 +267,5 @@ class Trainer:
         self.update, self.calls, self.batches = found.update, int(found.values["calls"]), int(found.values["batches"])
         self.looked, self.seconds = int(found.values["looked"]), float(found.values["seconds"])
         self.means, self._told = Averages.from_json(found.values["means"]), set(found.values["told"])
+        self.milestones = [int(update) for update in found.values.get("milestones", ())]
         self.started_from = found.values.get("started_from")

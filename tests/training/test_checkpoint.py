@@ -53,6 +53,12 @@ def test_only_the_last_few_are_kept(tmp_path: Path) -> None:
     assert newest_checkpoint(tmp_path).update == 50000
 
 
+def test_milestones_are_kept_beside_the_last_few(tmp_path: Path) -> None:
+    for update in (1, 20, 300, 4000, 50000, 60000):
+        write_checkpoint(tmp_path, _checkpoint(update), spared=[20])
+    assert [int(path.name[-9:]) for path in checkpoints(tmp_path)] == [20, 4000, 50000, 60000]
+
+
 @pytest.mark.parametrize("damage", ["cut", "flip", "gone", "state", "empty folder", "other version"])
 def test_a_damaged_newest_one_is_passed_over_with_a_warning(damage: str, tmp_path: Path) -> None:
     write_checkpoint(tmp_path, _checkpoint(1))

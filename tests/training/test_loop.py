@@ -111,7 +111,24 @@ def test_the_end_of_a_run_leaves_a_network_a_look_and_a_film_strip(
     assert any("error visible" in line for line in said)
     loaded = loci_looped.load(tmp_path)
     assert all(torch.equal(a, b) for a, b in zip(loaded.parameters(), trainer.average.parameters(), strict=True))
-    assert len(checkpoints(tmp_path / "checkpoints")) == 3
+    kept = [int(path.name[-9:]) for path in checkpoints(tmp_path / "checkpoints")]
+    assert trainer.milestones == [30] and kept == [15, 30, 35, 40], "where a phase began, and the last three"
+
+
+def test_where_phases_begin_a_checkpoint_is_kept_also_across_a_resume(
+    tiny: TrainConfig, changed: Change, tmp_path: Path
+) -> None:
+    """Sequences have 15 updates: the phases of this curriculum begin with the second, the third and the fifth."""
+    config = changed(tiny, **{
+        "curriculum.updates": 90, "curriculum.foreground_until": 15, "curriculum.gate_from": 45,
+        "curriculum.gate_window": 1,
+    })
+    trainer, _ = _run(config, tmp_path)
+    kept = [int(path.name[-9:]) for path in checkpoints(tmp_path / "checkpoints")]
+    assert trainer.milestones == [15, 45] and set(kept) > {15, 45}
+    again = Trainer(config, tmp_path)
+    again.restore()
+    assert again.milestones == [15, 45]
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
@@ -164,11 +181,11 @@ def test_a_full_disk_costs_one_checkpoint_not_the_run(
 ) -> None:
     real, calls = loop_of.write_checkpoint, []
 
-    def sometimes(*arguments: Any) -> Path:
+    def sometimes(*arguments: Any, **named: Any) -> Path:
         calls.append(arguments)
         if len(calls) == 2:     # the first one is written before anything was learnt, and must succeed
             raise LociError("The checkpoint could not be written: No space left on device.")
-        return real(*arguments)
+        return real(*arguments, **named)
 
     monkeypatch.setattr(loop_of, "write_checkpoint", sometimes)
     trainer, said = _run(tiny, tmp_path)
