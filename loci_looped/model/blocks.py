@@ -90,6 +90,18 @@ class PatchDown(nn.Module):
         bias = None if self.conv.bias is None else self.gain * self.conv.bias
         return F.conv2d(x, self.gain * self.conv.weight + mean, bias, stride=4)
 
+    def tell_inputs_apart(self) -> None:
+        """Begin with block means of the inputs in turn, each output one of them.
+
+        Where the numbers of channels do not divide, the skip averages inputs: red, green and blue become grey, and a
+        network that starts without colours takes a thousand updates to find them.
+        """
+        outputs, inputs = self.conv.weight.shape[:2]
+        with torch.no_grad():
+            averaged = channel_skip(torch.eye(inputs)[..., None, None], outputs).transpose(0, 1)
+            in_turn = torch.eye(inputs)[torch.arange(outputs) % inputs][..., None, None]
+            self.conv.weight += ((in_turn - averaged) / 16 / self.gain).to(self.conv.weight)
+
 
 class PatchUp(nn.Module):
     """Four times larger: averaged channels, each cell a 4x4 patch, + gain · a learnt patch."""
@@ -99,6 +111,17 @@ class PatchUp(nn.Module):
         self.conv = nn.Conv2d(inputs, inputs, 3, padding=1)
         self.spread = nn.ConvTranspose2d(inputs, outputs, 4, stride=4)
         self.gain = nn.Parameter(torch.ones(1))
+
+    def tell_outputs_apart(self) -> None:
+        """Begin with channels that speak for one output each and against the others, in turn.
+
+        The skip gives all outputs the same average: without this a picture begins grey, and colours are found late.
+        """
+        channels, outputs = self.spread.weight.shape[:2]
+        share = torch.eye(outputs)[torch.arange(channels) % outputs] - 1 / outputs              # (channels, outputs)
+        with torch.no_grad():
+            self.conv.weight[:, :, 1, 1] += torch.eye(channels)
+            self.spread.weight += (4 * outputs / channels * share)[..., None, None].to(self.spread.weight)
 
     def forward(self, x: Tensor) -> Tensor:
         (n, channels, rows, columns), outputs = x.shape, self.spread.out_channels

@@ -30,7 +30,7 @@ def corrected(displacement: Tensor, unexpected: Tensor, trusted: Tensor, so_far:
     """The displacement (B, K, 2) after a step whose place was off by `unexpected`.
 
     With `so_far`, the trust of all earlier steps together, this is the trusted mean of the speeds seen; a floor keeps
-    it from going blind to changes. What is imagined is not unexpected: with the gate shut nothing changes.
+    it from going blind to changes. Where nothing is trusted, as with the gate shut, it stays as it was.
     """
     share = torch.maximum(trusted / (so_far + trusted).clamp(min=1e-6), LEAST_SHARE * trusted)
     return displacement + share.unsqueeze(-1) * unexpected

@@ -68,6 +68,8 @@ class LociLooped(nn.Module):
             for module in self.modules():
                 if isinstance(module, ResidualBlock):
                     module.he_initialise()
+            self.encoder.down.tell_inputs_apart()
+            self.decoder.object.up.tell_outputs_apart()
 
     # ---------------------------------------------------------------- one time step
 
@@ -147,7 +149,7 @@ class LociLooped(nn.Module):
             alpha = self._gate(state, sensed, occlusion, previous, recruited.bound, conditions.gate, hold, generator)
             percept = sensed if conditions.gate == "open" and hold is None else blend(alpha, sensed, previous)
             trusted = alpha[..., 1].detach() * trust(percept.position, occlusion, self.config.frame)
-            unexpected = percept.position - previous.position
+            unexpected = sensed.position - previous.position
             displacement = corrected(state.displacement, unexpected, trusted, state.followed)
             displacement = displacement * recruited.bound.unsqueeze(-1)     # who has just been placed has no past
             heard = None if self.config.official else assigned

@@ -144,11 +144,11 @@ _SMALL_OPTIMISER = OptimiserConfig(
     kind="adamw", learning_rate=1e-3, beta2=0.99, epsilon=1e-8, clip=0.5, initial_factor=1.0, initial_until=0,
     final_share=0.05, average=0.998,
 )
-_SMALL_LOSS = LossConfig(gestalt_change=0.0, balanced=True, outlines=True, centring=10.0, mean_over_window=True)
+_SMALL_LOSS = LossConfig(gestalt_change=0.0, balanced=True, outlines=True, centring=30.0, mean_over_window=True)
 _SMALL_CURRICULUM = Curriculum(
-    updates=12_000, foreground_until=2_750, still_until=2_750, still_steps=5, placement="error_sampled",
-    canvas="colours", colours_from=1_250, colours_share=0.4, background_from=2_750, background_over=400,
-    gate_from=3_300, binding="hard", window_to=1, hold=0.04, hold_to=12,
+    updates=6_000, foreground_until=1_800, still_until=1_800, still_steps=5, placement="error_sampled",
+    canvas="colours", colours_from=800, colours_share=0.4, background_from=1_800, background_over=400,
+    gate_from=2_200, binding="hard", window_to=1, hold=0.04, hold_to=12,
 )
 _SMALL = TrainConfig(
     name="adept-small", model=NETWORKS["adept-small"], data=DataConfig(batch=8, clips=400), optimiser=_SMALL_OPTIMISER,

@@ -98,3 +98,32 @@ def test_binarise() -> None:
     many = torch.zeros(20_000)
     noisy = binarise(many, training=True, generator=torch.Generator().manual_seed(0))
     assert noisy.mean().item() == pytest.approx(0.5, abs=0.01) and noisy.std().item() == pytest.approx(0.25, abs=0.01)
+
+
+@torch.no_grad()
+def test_inputs_can_be_told_apart_from_the_start() -> None:
+    """12 channels on 32: the skip averages red, green and blue; afterwards each output is one input's block mean."""
+    down = PatchDown(12, 32, gain=0.5)
+    down.conv.weight.zero_()
+    down.conv.bias.zero_()                                                              # type: ignore[union-attr]
+    red = torch.zeros(1, 12, 4, 4)
+    red[:, 0] = 1.0
+    assert down(red).flatten().unique().tolist() == pytest.approx([0, 1 / 3]), "grey"
+    down.tell_inputs_apart()
+    torch.testing.assert_close(down(red).flatten(), torch.tensor([float(j % 12 == 0) for j in range(32)]))
+
+
+@torch.no_grad()
+def test_outputs_can_be_told_apart_from_the_start() -> None:
+    """Channel j speaks for colour j mod 3, against the others; what speaks for all gives what the skip gives: grey."""
+    up = PatchUp(32, 3)
+    for weight in (up.conv.weight, up.conv.bias, up.spread.weight, up.spread.bias):
+        weight.zero_()                                                                  # type: ignore[union-attr]
+    for_green = torch.zeros(1, 32, 1, 1)
+    for_green[:, 1::3] = 1.0
+    assert up(for_green).mean((0, 2, 3)).unique().numel() == 1, "grey"
+    up.tell_outputs_apart()
+    red, green, blue = up(for_green).mean((0, 2, 3)).tolist()
+    assert green > red + 1 and red == pytest.approx(blue)
+    red, green, blue = up(torch.ones(1, 32, 1, 1)).mean((0, 2, 3)).tolist()
+    assert max(red, green, blue) - min(red, green, blue) < 0.4
