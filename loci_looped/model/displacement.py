@@ -5,6 +5,8 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from .blocks import gaussian_map
+
 LEAST_SHARE = 0.1
 """Of what is unexpected about a well seen place at least so much is put down to motion, however long it is followed."""
 
@@ -17,13 +19,24 @@ MARGIN = 1 / 15
 TRUST_AT_BORDER = 0.1
 """What is cut off by the border still says roughly where things are heading, until something better is known."""
 
+NEIGHBOURHOOD = 0.03
+"""How much farther than the object, as a size code, its neighbourhood reaches."""
 
-def trust(position: Tensor, occlusion: Tensor, frame: tuple[int, int]) -> Tensor:
-    """(B, K) in [0, 1]: how well each place (B, K, 2) can be seen, given the occlusion (B, K)."""
-    sides = position.new_tensor(frame)
-    from_border = (1 - position.detach().abs()) * sides / 2 / (MARGIN * max(frame)) - 0.5
+MOST_CROWDED = 0.1
+"""If other objects fill this share of the neighbourhood, places are drawn to them and away from them."""
+
+
+@torch.no_grad()
+def trust(position: Tensor, size: Tensor, occlusion: Tensor, visible_masks: Tensor) -> Tensor:
+    """(B, K) in [0, 1]: how well each place (B, K, 2) can be seen, among the visible masks (B, K, H, W)."""
+    frame = visible_masks.shape[-2], visible_masks.shape[-1]
+    from_border = (1 - position.abs()) * position.new_tensor(frame) / 2 / (MARGIN * max(frame)) - 0.5
     inside = from_border.clamp(TRUST_AT_BORDER, 1).prod(-1)
-    return inside * (1 - occlusion.detach() / MOST_HIDDEN).clamp(min=0)
+    near = gaussian_map(position, size + NEIGHBOURHOOD, frame)
+    others = visible_masks.sum(1, keepdim=True) - visible_masks
+    crowded = (near * others).sum((2, 3)) / near.sum((2, 3)).clamp(min=1e-6)
+    in_sight = (1 - occlusion / MOST_HIDDEN).clamp(min=0) * (1 - crowded / MOST_CROWDED).clamp(min=0)
+    return inside * in_sight
 
 
 def corrected(displacement: Tensor, unexpected: Tensor, trusted: Tensor, so_far: Tensor) -> Tensor:

@@ -142,7 +142,7 @@ def differences(ours: TrainConfig, theirs: TrainConfig) -> list[str]:
 
 _SMALL_OPTIMISER = OptimiserConfig(
     kind="adamw", learning_rate=1e-3, beta2=0.99, epsilon=1e-8, clip=0.5, initial_factor=1.0, initial_until=0,
-    final_share=0.05, average=0.998,
+    final_share=0.02, average=0.999,
 )
 _SMALL_LOSS = LossConfig(gestalt_change=0.0, balanced=True, outlines=True, centring=30.0, mean_over_window=True)
 _SMALL_CURRICULUM = Curriculum(

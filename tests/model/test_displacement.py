@@ -11,26 +11,40 @@ from loci_looped.model.displacement import LEAST_SHARE, MOST_HIDDEN, TRUST_AT_BO
 FRAME = (40, 60)
 
 
+def trust_in(places: torch.Tensor, occlusion: torch.Tensor, masks: torch.Tensor | None = None) -> torch.Tensor:
+    """Trust in objects of no size; without masks nothing else is in sight."""
+    empty = torch.zeros(*places.shape[:2], *FRAME)
+    return trust(places, torch.zeros(places.shape[:2]), occlusion, empty if masks is None else masks)
+
+
 def at(*places: tuple[float, float]) -> torch.Tensor:
     return torch.tensor([places])
 
 
 def test_what_is_wholly_seen_away_from_the_border_is_trusted() -> None:
-    places = at((0.0, 0.0), (0.4, -0.5))
-    assert torch.equal(trust(places, torch.zeros(1, 2), FRAME), torch.ones(1, 2))
+    assert torch.equal(trust_in(at((0.0, 0.0), (0.4, -0.5)), torch.zeros(1, 2)), torch.ones(1, 2))
 
 
 def test_trust_falls_with_occlusion_and_ends_before_half_of_it_is_hidden() -> None:
     hidden = torch.tensor([[0.0, MOST_HIDDEN / 2, MOST_HIDDEN, 0.5, 1.0]])
-    torch.testing.assert_close(trust(torch.zeros(1, 5, 2), hidden, FRAME), torch.tensor([[1.0, 0.5, 0.0, 0.0, 0.0]]))
+    torch.testing.assert_close(trust_in(torch.zeros(1, 5, 2), hidden), torch.tensor([[1.0, 0.5, 0.0, 0.0, 0.0]]))
 
 
 def test_the_border_cuts_things_off_on_every_side() -> None:
     sides = at((0.0, 1.0), (0.0, -1.0), (1.0, 0.0), (-1.0, 0.0), (0.0, 2.0))
-    torch.testing.assert_close(trust(sides, torch.zeros(1, 5), FRAME), torch.full((1, 5), TRUST_AT_BORDER))
-    # 4 pixels from the right border: half way into the margin of 4 pixels, which begins at 2.
+    torch.testing.assert_close(trust_in(sides, torch.zeros(1, 5)), torch.full((1, 5), TRUST_AT_BORDER))
+    # 4 pixels from the right border: half way through the margin, which goes from 2 to 6 pixels.
     four_pixels = at((0.0, 1 - 4 * 2 / 60))
-    torch.testing.assert_close(trust(four_pixels, torch.zeros(1, 1), FRAME), torch.tensor([[0.5]]))
+    torch.testing.assert_close(trust_in(four_pixels, torch.zeros(1, 1)), torch.tensor([[0.5]]))
+
+
+def test_next_to_another_object_places_are_not_trusted_but_ones_own_mask_does_no_harm() -> None:
+    masks = torch.zeros(1, 2, *FRAME)
+    masks[0, 1, :, 32:] = 1.0                                    # slot 1 fills the right half
+    middle_of_left, beside, far_right = (0.0, -0.5), (0.0, 0.03), (0.0, 0.5)
+    none = torch.zeros(1, 2)
+    assert torch.equal(trust_in(at(middle_of_left, far_right), none, masks), torch.ones(1, 2))
+    assert trust_in(at(beside, far_right), none, masks)[0, 0] == 0
 
 
 def test_speed_is_the_mean_of_the_steps_seen() -> None:
