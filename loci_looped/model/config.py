@@ -103,6 +103,9 @@ class RecruitingConfig:
     """Stochastic placement keeps the best of so many uniform draws."""
     minimum_error: float = 0.0
     """No slot is recruited where the blurred error stays below this."""
+    minimum_error_in_use: float = 0.0
+    """The same for a network that is used instead of trained: slots that learn to draw must be eager, but later they
+    would take every shadow and seam for an object. 0 is as in training."""
     newcomers: Literal["front", "behind"] = "front"
     """Beyond the paper: of slots with equal priority the later ones paint in front. "front" uses slots from the first
     to the last; "behind" from the last to the first, so that who comes later passes behind who was there before."""
@@ -195,6 +198,7 @@ class LociConfig:
             "gate.open_when_lost": self.gate.open_when_lost,
             "gate.visibility_prior": self.gate.visibility_prior != 0,
             "recruiting.newcomers": self.recruiting.newcomers != "front",
+            "recruiting.minimum_error_in_use": self.recruiting.minimum_error_in_use != 0,
             "own_object": self.own_object != "whole",
             "latent_grid": self.latent_grid != "stretched",
         }
@@ -293,7 +297,9 @@ _SMALL = LociConfig(
     gate=GateConfig(
         l0_weight=1e-4, hidden_bias=0.0, output_bias=1.0, open_when_lost=True, visibility_prior=3.0, shuts_at=0.2
     ),
-    recruiting=RecruitingConfig(bound_threshold=0.6, minimum_error=0.03, newcomers="behind", suppression=8.0),
+    recruiting=RecruitingConfig(
+        bound_threshold=0.6, minimum_error=0.03, minimum_error_in_use=0.1, newcomers="behind", suppression=8.0
+    ),
     initialisation="he", own_object="painted", latent_grid="aligned",
 )
 

@@ -149,10 +149,14 @@ class Recruiting(nn.Module):
             first, last = candidates.int().argmax(1), slots - 1 - candidates.flip(1).int().argmax(1)
             next_one = last if self.config.recruiting.newcomers == "behind" else first
             target = torch.where(candidates.any(1), next_one, slots)
-        enough = worst > self.config.recruiting.minimum_error
+        enough = worst > self._minimum_error()
         chosen = F.one_hot(target, slots + 1)[:, :slots].bool() & (due & enough).unsqueeze(1)
         places = pixel_position(where, self.config.frame, previous.position.dtype)
         return self._place(previous, places.unsqueeze(1).expand_as(previous.position), chosen), assigned | chosen
+
+    def _minimum_error(self) -> float:
+        config = self.config.recruiting
+        return config.minimum_error if self.training else config.minimum_error_in_use or config.minimum_error
 
     def _place(self, codes: SlotCodes, places: Tensor, chosen: Tensor) -> SlotCodes:
         return dataclasses.replace(
@@ -197,7 +201,7 @@ class Recruiting(nn.Module):
             else:
                 index = torch.multinomial(flat.square() + 1e-9, 1, generator=generator).squeeze(1)
             places.append(pixel_position(index, shape, unexplained.dtype))
-            found.append(flat.amax(1) > self.config.recruiting.minimum_error)
+            found.append(flat.amax(1) > self._minimum_error())
             row, column = (index // shape[1]).view(-1, 1, 1), (index % shape[1]).view(-1, 1, 1)
             distance = (rows - row).square() + (columns - column).square()
             suppressed = unexplained * (1 - torch.exp(-distance / (2 * self.config.recruiting.suppression**2)))

@@ -121,6 +121,18 @@ def test_nobody_is_sent_where_nothing_is_wrong(tiny: Make) -> None:
     assert recruit(recruiting, spot(config, 3, 3, strength=1.0), state).assigned.sum() == 2
 
 
+def test_in_use_slots_are_choosier_than_while_they_learn(tiny: Make) -> None:
+    """A blurred spot of strength 1 peaks at 0.16."""
+    config = tiny(slots=2, recruiting=RecruitingConfig(minimum_error=0.1, minimum_error_in_use=0.2))
+    recruiting, state = running(config, "..", "..")
+    error = spot(config, 4, 4)
+    assert recruit(recruiting.train(), error, state).assigned.any()
+    assert not recruit(recruiting.eval(), error, state).assigned.any()
+    same = tiny(slots=2, recruiting=RecruitingConfig(minimum_error=0.1))
+    recruiting, state = running(same, "..", "..")
+    assert recruit(recruiting.eval(), error, state).assigned.any()
+
+
 def test_what_bound_slots_show_is_explained(tiny: Make) -> None:
     config = tiny()
     recruiting, state = running(config, "x..", "x..")
