@@ -140,7 +140,7 @@ def test_a_scene_is_built_and_played(page: Page) -> None:
     assert page.evaluate("window.lab.scene.screen.y") > before + 0.2
     play_until(page, "window.lab.cursor() >= 5")
     assert page.evaluate("window.lab.moment().truth.map((thing) => thing.name)") == [
-        "red sphere", "yellow cone", "blue screen"]
+        "yellow sphere", "yellow cone", "red screen"]
     assert not page.locator("#notice").is_visible()
 
 
