@@ -31,7 +31,7 @@ def trust(position: Tensor, size: Tensor, occlusion: Tensor, visible_masks: Tens
     """(B, K) in [0, 1]: how well each place (B, K, 2) can be seen, among the visible masks (B, K, H, W)."""
     frame = visible_masks.shape[-2], visible_masks.shape[-1]
     from_border = (1 - position.abs()) * position.new_tensor(frame) / 2 / (MARGIN * max(frame)) - 0.5
-    inside = from_border.clamp(TRUST_AT_BORDER, 1).prod(-1)
+    inside = from_border.clamp(TRUST_AT_BORDER, 1.0).prod(-1)
     near = gaussian_map(position, size + NEIGHBOURHOOD, frame)
     others = visible_masks.sum(1, keepdim=True) - visible_masks
     crowded = (near * others).sum((2, 3)) / near.sum((2, 3)).clamp(min=1e-6)

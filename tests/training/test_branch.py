@@ -58,7 +58,7 @@ def _fresh(config: TrainConfig) -> dict[str, torch.Tensor]:
 
 @pytest.fixture
 def run(tiny: TrainConfig, tmp_path: Path) -> Path:
-    """A finished run, of which the last three checkpoints are left."""
+    """A finished run, of which the last three checkpoints and where phases began are left."""
     folder = tmp_path / "run"
     with RunLog(folder, 40, console=Console(quiet=True)) as log:
         Trainer(tiny, folder).run(log)
@@ -234,7 +234,7 @@ def test_a_network_does_not_shrink_to_the_coarser_level(run: Path, tiny: TrainCo
 def test_what_cannot_be_started_is_a_sentence(
     run: Path, tiny: TrainConfig, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    first, second, last = _updates(run)
+    first, *_ = updates = _updates(run)
     folder, empty = str(run), tmp_path / "empty"
     empty.mkdir()
     for words, sentence in [
@@ -243,7 +243,7 @@ def test_what_cannot_be_started_is_a_sentence(
         (["--start-from", str(empty)], f"There is no checkpoint in {empty / 'checkpoints'}"),
         (["--start-from", str(empty), "--start-update", "3"], f"There is no checkpoint in {empty / 'checkpoints'}"),
         (["--start-from", folder, "--start-update", "7"],
-         f"no checkpoint of update 7; it has those of {first}, {second}, {last}"),
+         f"no checkpoint of update 7; it has those of {', '.join(map(str, updates))}"),
         (["--start-from", folder, "--start-update", "late"], "--start-update late is no number of an update"),
         (["--start-from", folder, "--start-update"], "--start-update needs the update of a checkpoint"),
         (["--start-from"], "--start-from needs the folder of a run"),
@@ -262,4 +262,4 @@ def test_what_cannot_be_started_is_a_sentence(
     assert f"{folder} already holds a run. Go on with --resume {folder}, or choose another" in capsys.readouterr().err
     assert main(["train", *begin]) == 2
     assert f"Which recipe? Say loci train RECIPE --start-from {folder}" in capsys.readouterr().err
-    assert _updates(run) == [first, second, last]
+    assert _updates(run) == updates

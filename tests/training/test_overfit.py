@@ -19,11 +19,12 @@ from loci_looped.training.loop import Trainer
 def test_one_clip_is_learnt_by_heart(changed: Callable[..., TrainConfig], tmp_path: Path) -> None:
     """The foreground phase of the small recipe: from noise to a tenth of the error where the object is."""
     save_clip(square_clip(1), tmp_path / "clips" / "only.clip")
-    updates = 450
+    updates = 600
     config = changed(recipe("adept-small"), **{
         "data.folder": str(tmp_path / "clips"), "data.batch": 1, "model.slots": 1, "model.latent": (4, 6), "warm_up": 3,
         "curriculum.updates": updates, "curriculum.foreground_until": 10**6, "curriculum.background_from": 10**6,
         "curriculum.gate_from": 10**6, "curriculum.imagine_from": 10**6, "curriculum.canvas": "black",
+        "curriculum.still_steps": 0,
         "optimiser.learning_rate": 2e-3, "log_every": 15, "validation_scenes": 0,
     })
     started = time.process_time()
