@@ -135,7 +135,7 @@ class Session:
         if not isinstance(entries, list) or len(entries) != slots or not all(isinstance(e, dict) for e in entries):
             raise LociError(f"The codes of all {slots} slots are needed.")
         rows = [
-            [*numbers(e.get("gestalt"), gestalt, 1.5, "gestalt"), *numbers(e.get("position"), 2, 3.0, "position"),
+            [*numbers(e.get("gestalt"), gestalt, 1.5, "gestalt"), *numbers(e.get("position"), 2, 100.0, "position"),
              *numbers([e.get("size"), e.get("priority")], 2, 1000.0, "size and priority")]
             for e in entries
         ]
