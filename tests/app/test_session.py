@@ -120,6 +120,18 @@ def test_a_question_about_other_codes_changes_nothing_and_an_edit_does(session: 
     assert session.watcher.state is not state
 
 
+def test_a_place_that_has_left_the_picture_can_be_asked_about(session: Session) -> None:
+    """A lost slot drifts on and on; the page sends back what it was told."""
+    ask(session, "open", scene=scene())
+    header, _ = ask(session, "next")
+    gone = codes(header)
+    gone[0]["position"] = [0.1, 3.4]
+    assert ask(session, "decode", slots=gone)[0]["type"] == "decoded"
+    gone[0]["position"] = [0.1, 1e6]
+    with pytest.raises(LociError, match="position must hold numbers between"):
+        session.answer({"type": "decode", "slots": gone})
+
+
 def test_adopting_what_is_believed_already_changes_nothing_that_matters(network: LociLooped) -> None:
     import torch
 
