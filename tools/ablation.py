@@ -1,0 +1,258 @@
+"""What each switch of the small recipe is worth: one switch off at a time, equal budgets, the same scenes.
+
+    python tools/ablation.py                    train what is missing, measure it, write docs/ablation.md
+    python tools/ablation.py --list             only say what would be run
+    python tools/ablation.py --train 0          train nothing, write the table of what has been measured
+
+Every row is `loci train adept-small` with some fields changed, to the same last update, and then `loci evaluate` on
+validation scenes. A switch that cannot matter before a phase begins is changed there, in a branch of the unchanged run,
+which gives the same numbers as changing it at the start and costs less. Whatever stops this tool, calling it again
+goes on where it was.
+"""
+
+from __future__ import annotations
+
+import argparse
+import queue
+import shlex
+import subprocess
+import sys
+import threading
+from dataclasses import dataclass
+from pathlib import Path
+
+from loci_looped.data.atomic import write_text
+from loci_looped.errors import LociError
+from loci_looped.evaluation.experiments.results import Results, read_results
+from loci_looped.storage import CONFIG, INSIDE_RUN
+from loci_looped.training.config import RECIPES
+
+RECIPE = "adept-small"
+RUNS = Path("runs")
+FOLDER = RUNS / "ablation"
+TABLE = Path(__file__).parents[1] / "docs" / "ablation.md"
+SCENES = ("--scenes", "64", "--movers", "2", "--seed", "1000")
+
+NOISE, FILMS, GATE = 0, 1800, 2232
+"""Where a run may begin: at the start, where films follow single frames, where the percept gate begins to learn."""
+
+
+@dataclass(frozen=True)
+class Switch:
+    """One thing that the small recipe does beyond the paper, and how to leave it out."""
+
+    name: str           # of the run
+    instead: str        # what is done instead, for the table
+    flags: str          # as `loci train` takes them
+    begins: int = NOISE
+    gate: str = "learned"
+
+
+UNCHANGED = Switch("unchanged", "nothing: the recipe as it is", "")
+SWITCHES = (
+    Switch("still_steps", "whole clips while slots learn to draw", "--curriculum.still-steps 0"),
+    Switch("initialisation", "the paper's initialisation: residual branches unscaled, grey first and last layer",
+           "--model.initialisation original"),
+    Switch("visibility_prior", "the gate has to find out by itself that what is hidden cannot be sensed",
+           "--model.gate.visibility-prior 0", GATE),
+    Switch("deviation", "no limit on what the transition adds to inertia", "--model.transition.deviation 0", GATE),
+    Switch("latent_grid", "the paper's latent grid, stretched to the border", "--model.latent-grid stretched"),
+    Switch("centring", "places need not be in the middle of masks", "--loss.centring 0", FILMS),
+    Switch("inertia", "motion is learnt from nothing", "--model.transition.inertia 0", GATE),
+    Switch("persistence", "looks may change while they are imagined", "--model.transition.persistence 0", GATE),
+    Switch("canvas", "black behind the objects while slots learn to draw, never random colours",
+           "--curriculum.canvas black --curriculum.colours-share 0"),
+    Switch("balanced", "the plain picture loss: all pixels weigh the same", "--loss.no-balanced --loss.no-outlines"),
+    Switch("outlines", "balanced, but false foreground around objects is nearly free", "--loss.no-outlines", FILMS),
+    Switch("newcomers", "late slots paint in front", "--model.recruiting.newcomers front", FILMS),
+    Switch("hold", "slots are never held shut", "--curriculum.hold 0", GATE),
+    Switch("offsets", "places are read off the cells of the latent grid alone", "--model.encoder.no-offsets"),
+    Switch("gestalt_head", "the paper's gestalt head: one large convolution",
+           "--model.encoder.gestalt-head global"),
+    Switch("placement", "the paper's stochastic placement of free slots", "--curriculum.placement stochastic"),
+    Switch("shuts_at", "the gate's belief shuts it at half occlusion, not at a fifth",
+           "--model.gate.shuts-at 0.5", GATE),
+    Switch("l0_weight", "no pressure to shut the gate", "--model.gate.l0-weight 0", GATE),
+    Switch("open_when_lost", "a slot that shows nothing may stay shut", "--model.gate.no-open-when-lost", GATE),
+    Switch("position_prior", "slots do not begin to look at their own place", "--model.encoder.no-position-prior"),
+    Switch("colours_share", "random colours end when the background has come",
+           "--curriculum.colours-share 0", FILMS),
+    Switch("size_head", "the paper's size head", "--model.encoder.size-head forced"),
+    Switch("optimiser", "the paper's rectified Adam, unclipped", "--optimiser.kind radam --optimiser.clip 0"),
+    Switch("explaining_away", "slots also look where others are", "--model.encoder.no-explaining-away"),
+    Switch("average", "no moving average of the weights", "--optimiser.average 0", GATE),
+    Switch("credit", "the paper's e-prop", "--model.transition.credit eprop", GATE),
+    Switch("minimum_error_in_use", "recruiting in use as eager as in training",
+           "--model.recruiting.minimum-error-in-use 0", GATE),
+    Switch("gate_from", "Loci-Unlooped: the gate never learns and stays open", "--curriculum.gate-from 1000000",
+           GATE, "open"),
+)
+"""In the order in which they are trained: what we most wanted to know comes first."""
+
+
+@dataclass(frozen=True)
+class Row:
+    switch: Switch
+    seed: int
+
+    @property
+    def name(self) -> str:
+        return f"{self.switch.name}-seed{self.seed}"
+
+    @property
+    def run(self) -> Path:
+        """The unchanged run is the released command's own, which the branches begin with."""
+        return origin(self.seed) if self.switch is UNCHANGED else FOLDER / self.name
+
+    @property
+    def figures(self) -> Path:
+        return FOLDER / f"{self.name}.json"
+
+    def training(self) -> list[str]:
+        words = ["train", RECIPE, "--seed", str(self.seed)]
+        if self.switch.begins:
+            words += ["--start-from", str(origin(self.seed)), "--start-update", str(self.switch.begins)]
+        if self.switch is not UNCHANGED:
+            words += [*shlex.split(self.switch.flags), "--validation-scenes", "0"]      # looks cost time, change nothing
+        return [*words, "--out", str(self.run)]
+
+    def evaluation(self) -> list[str]:
+        return ["evaluate", str(self.run), *SCENES, "--gate", self.switch.gate, "--json", str(self.figures)]
+
+
+def origin(seed: int) -> Path:
+    return RUNS / f"{RECIPE}-seed{seed}"
+
+
+def main(argv: list[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--seed", type=int, default=0, help="of the runs with a switch changed")
+    parser.add_argument("--unchanged", type=int, nargs="*", default=[0, 1, 2, 3], help="seeds of the unchanged recipe")
+    parser.add_argument("--only", nargs="+", metavar="SWITCH", help="these switches alone; the table keeps the others")
+    parser.add_argument("--train", type=int, default=2, metavar="N", help="so many runs at once, one thread each")
+    parser.add_argument("--list", action="store_true", help="print the commands and do nothing")
+    arguments = parser.parse_args(argv)
+    try:
+        unchanged = dict.fromkeys([arguments.seed, *arguments.unchanged])
+        rows = [Row(UNCHANGED, seed) for seed in unchanged] + [Row(switch, arguments.seed) for switch in SWITCHES]
+        wanted = chosen(rows, arguments.only)
+        if arguments.list:
+            for row in wanted:
+                print(*(f"loci {shlex.join(words)}" for words in (row.training(), row.evaluation())), sep="\n")
+            return 0
+        troubles = work(wanted, arguments.train) if arguments.train else []
+        write_text(TABLE, table(rows))
+        print(f"table in {TABLE}")
+        for trouble in troubles:
+            print(trouble, file=sys.stderr)
+        return 1 if troubles else 0
+    except (ValueError, OSError) as error:
+        print(error, file=sys.stderr)
+        return 2
+
+
+def chosen(rows: list[Row], only: list[str] | None) -> list[Row]:
+    """The rows that are asked for. The unchanged run of the branches comes first: they begin with it."""
+    if not only:
+        return rows
+    there = {row.switch.name for row in rows}
+    unknown = [name for name in only if name not in there]
+    if unknown:
+        raise LociError(f"There is no switch {', '.join(unknown)}. There are {', '.join(sorted(there))}.")
+    return [row for row in rows if row.switch.name in only or row is rows[0]]
+
+
+def work(rows: list[Row], at_once: int) -> list[str]:
+    """Train and measure whatever is missing, so many rows at once; what went wrong, in sentences."""
+    troubles: list[str] = []
+    first, rest = rows[0], rows[1:]
+    finish(first, troubles)
+    waiting: queue.SimpleQueue[Row] = queue.SimpleQueue()
+    for row in rest:
+        waiting.put(row)
+
+    def worker() -> None:
+        while True:
+            try:
+                row = waiting.get_nowait()
+            except queue.Empty:
+                return
+            finish(row, troubles)
+
+    workers = [threading.Thread(target=worker) for _ in range(at_once)]
+    for thread in workers:
+        thread.start()
+    for thread in workers:
+        thread.join()
+    return troubles
+
+
+def finish(row: Row, troubles: list[str]) -> None:
+    """Train a row unless its run has come to its end, and measure it unless that has been done."""
+    FOLDER.mkdir(parents=True, exist_ok=True)
+    if not (row.run / INSIDE_RUN / CONFIG).is_file():
+        begun = (row.run / "checkpoints").is_dir()
+        words = ["train", "--resume", str(row.run)] if begun else row.training()
+        if not _loci([*words, "--threads", "1"], row, troubles):
+            return
+    if not row.figures.is_file():
+        _loci([*row.evaluation(), "--threads", "1"], row, troubles)
+
+
+def _loci(words: list[str], row: Row, troubles: list[str]) -> bool:
+    """One command, what it prints in a file beside the run. A row that fails does not stop the others."""
+    log = FOLDER / f"{row.name}.log"
+    print(f"loci {shlex.join(words)}", flush=True)
+    with log.open("a", encoding="utf-8") as told:
+        code = subprocess.run([sys.executable, "-m", "loci_looped", *words], stdout=told, stderr=told).returncode
+    if code:
+        troubles.append(f"loci {shlex.join(words)} ended with exit code {code}; {log} says why.")
+    return code == 0
+
+
+def table(rows: list[Row]) -> str:
+    """docs/ablation.md: every row that has been measured, and which have not."""
+    measured = [(row, read_results(row.figures)) for row in rows if row.figures.is_file()]
+    missing = [row.name for row in rows if not row.figures.is_file()]
+    lines = [
+        "# What each switch is worth",
+        "",
+        f"Written by `python tools/ablation.py`. Every row is `loci train {RECIPE}` with some fields changed, to "
+        f"update {RECIPES[RECIPE].curriculum.updates}, then `loci evaluate RUN {shlex.join(SCENES)} --gate learned` "
+        "(Loci-Unlooped: `--gate open`): 64 validation scenes, not the test seeds. `python tools/ablation.py --list` "
+        f"prints every command in full. A switch that only matters later is changed at update {FILMS} or {GATE}, in a "
+        "branch of the unchanged run. Errors are in percent of the diagonal, with 95 % bootstrap intervals over clips "
+        "and slots; *tracked* are the movers whose slot is still with them at the end, of those that were found.",
+        "",
+        "Intervals tell how much the scenes matter, not the seed: the unchanged rows tell that.",
+        "",
+        "| changed | what is done instead | from update | error visible | error occluded | tracked | found |",
+        "|---|---|---|---|---|---|---|",
+        *(line(row, results) for row, results in measured),
+        "",
+    ]
+    if missing:
+        lines += [f"Not measured: {', '.join(missing)}.", ""]
+    return "\n".join(lines)
+
+
+def line(row: Row, results: Results) -> str:
+    prefix = f"tracking/{row.switch.gate}/"
+
+    def value(key: str) -> str:
+        number = results.numbers.get(prefix + key)
+        if number is None or number.value is None:
+            return "–"
+        interval = "" if number.low is None or number.high is None else f" ({number.low:.1f} to {number.high:.1f})"
+        return f"{number.value:.{2 if interval else 1}f}{interval}"
+
+    changed = f"`{row.switch.flags}`" if row.switch.flags else "nothing"
+    cells = [
+        f"{changed}, seed {row.seed}", row.switch.instead, str(row.switch.begins), value("error_visible"),
+        value("error_occluded"), value("successful"), value("movers_found"),
+    ]
+    return f"| {' | '.join(cells)} |"
+
+
+if __name__ == "__main__":
+    sys.exit(main())
