@@ -56,6 +56,8 @@ SWITCHES = (
     Switch("visibility_prior", "the gate has to find out by itself that what is hidden cannot be sensed",
            "--model.gate.visibility-prior 0", GATE),
     Switch("deviation", "no limit on what the transition adds to inertia", "--model.transition.deviation 0", GATE),
+    Switch("speed_from", "speed is learnt from everything that enters the percept",
+           "--model.transition.speed-from everything", FILMS),
     Switch("latent_grid", "the paper's latent grid, stretched to the border", "--model.latent-grid stretched"),
     Switch("centring", "places need not be in the middle of masks", "--loss.centring 0", FILMS),
     Switch("inertia", "motion is learnt from nothing", "--model.transition.inertia 0", GATE),
@@ -70,7 +72,7 @@ SWITCHES = (
     Switch("gestalt_head", "the paper's gestalt head: one large convolution",
            "--model.encoder.gestalt-head global"),
     Switch("placement", "the paper's stochastic placement of free slots", "--curriculum.placement stochastic"),
-    Switch("shuts_at", "the gate's belief shuts it at half occlusion, not at a fifth",
+    Switch("shuts_at", "the gate's belief shuts it at half occlusion, not at a tenth",
            "--model.gate.shuts-at 0.5", GATE),
     Switch("l0_weight", "no pressure to shut the gate", "--model.gate.l0-weight 0", GATE),
     Switch("open_when_lost", "a slot that shows nothing may stay shut", "--model.gate.no-open-when-lost", GATE),
@@ -113,7 +115,8 @@ class Row:
         if self.switch.begins:
             words += ["--start-from", str(origin(self.seed)), "--start-update", str(self.switch.begins)]
         if self.switch is not UNCHANGED:
-            words += [*shlex.split(self.switch.flags), "--validation-scenes", "0"]      # looks cost time, change nothing
+            # The quick looks cost time and change nothing.
+            words += [*shlex.split(self.switch.flags), "--validation-scenes", "0"]
         return [*words, "--out", str(self.run)]
 
     def evaluation(self) -> list[str]:

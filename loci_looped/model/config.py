@@ -9,6 +9,7 @@ from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 TransitionKind = Literal["standard", "shared"]
 Credit = Literal["eprop", "bptt"]
+SpeedFrom = Literal["everything", "well_seen"]
 Bottleneck = Literal["binary", "sigmoid"]
 
 
@@ -67,6 +68,9 @@ class TransitionConfig:
     inertia: float = 0.0
     """Beyond the paper: with this gain the displacement is added to the predicted place. 0 leaves it out; with 1
     things go on as they went, and what is learnt is how they deviate from it."""
+    speed_from: SpeedFrom = "well_seen"
+    """Beyond the paper: which places tell how far a slot moves. "well_seen" leaves out what is cut off by others or by
+    the border, which looks slower or faster than it is; "everything" takes every place that enters the percept."""
     deviation: float = 0.0
     """Beyond the paper: the farthest the learnt part may move the predicted place per step, in half images; a tenth of
     it is the limit for size and priority. 0 is no limit: then the learnt part takes motion and size over, and as it
@@ -295,7 +299,7 @@ _SMALL = LociConfig(
         persistence=6.0,
     ),
     gate=GateConfig(
-        l0_weight=1e-4, hidden_bias=0.0, output_bias=1.0, open_when_lost=True, visibility_prior=3.0, shuts_at=0.2
+        l0_weight=1e-4, hidden_bias=0.0, output_bias=1.0, open_when_lost=True, visibility_prior=3.0, shuts_at=0.1
     ),
     recruiting=RecruitingConfig(
         bound_threshold=0.6, minimum_error=0.03, minimum_error_in_use=0.1, newcomers="behind", suppression=8.0

@@ -13,16 +13,17 @@ LEAST_SHARE = 0.1
 MOST_HIDDEN = 0.2
 """From this occlusion on the visible part says nothing about motion: it is cut off and moves otherwise."""
 
-MARGIN = 1 / 15
+MARGIN = 0.1
 """Within about this share of the image's longer side from the border, objects are cut off by it."""
 
-TRUST_AT_BORDER = 0.1
-"""What is cut off by the border still says roughly where things are heading, until something better is known."""
+TRUST_AT_BORDER = 0.02
+"""What is cut off by the border says roughly where things are heading, which is forgotten once something better is
+known: it looks a third slower than it is."""
 
 NEIGHBOURHOOD = 0.03
 """How much farther than the object, as a size code, its neighbourhood reaches."""
 
-MOST_CROWDED = 0.1
+MOST_CROWDED = 0.05
 """If other objects fill this share of the neighbourhood, places are drawn to them and away from them."""
 
 

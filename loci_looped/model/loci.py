@@ -148,8 +148,9 @@ class LociLooped(nn.Module):
         else:
             alpha = self._gate(state, sensed, occlusion, previous, recruited.bound, conditions.gate, hold, generator)
             percept = sensed if conditions.gate == "open" and hold is None else blend(alpha, sensed, previous)
-            sight = trust(percept.position, percept.size, occlusion, present.visible_masks)
-            trusted = alpha[..., 1].detach() * sight
+            trusted = alpha[..., 1].detach()
+            if self.config.transition.speed_from == "well_seen":
+                trusted = trusted * trust(percept.position, percept.size, occlusion, present.visible_masks)
             unexpected = sensed.position - previous.position
             displacement = corrected(state.displacement, unexpected, trusted, state.followed)
             displacement = displacement * recruited.bound.unsqueeze(-1)     # who has just been placed has no past

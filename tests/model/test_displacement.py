@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import torch
 
+import loci_looped
+from loci_looped.data import vanish
 from loci_looped.model import LociLooped
 from loci_looped.model.config import preset
 from loci_looped.model.displacement import LEAST_SHARE, MOST_HIDDEN, TRUST_AT_BORDER, corrected, trust
+from loci_looped.model.loci import Conditions
 
 FRAME = (40, 60)
 
@@ -33,9 +38,9 @@ def test_trust_falls_with_occlusion_and_ends_before_half_of_it_is_hidden() -> No
 def test_the_border_cuts_things_off_on_every_side() -> None:
     sides = at((0.0, 1.0), (0.0, -1.0), (1.0, 0.0), (-1.0, 0.0), (0.0, 2.0))
     torch.testing.assert_close(trust_in(sides, torch.zeros(1, 5)), torch.full((1, 5), TRUST_AT_BORDER))
-    # 4 pixels from the right border: half way through the margin, which goes from 2 to 6 pixels.
-    four_pixels = at((0.0, 1 - 4 * 2 / 60))
-    torch.testing.assert_close(trust_in(four_pixels, torch.zeros(1, 1)), torch.tensor([[0.5]]))
+    # 6 pixels from the right border: half way through the margin, which goes from 3 to 9 pixels.
+    six_pixels = at((0.0, 1 - 6 * 2 / 60))
+    torch.testing.assert_close(trust_in(six_pixels, torch.zeros(1, 1)), torch.tensor([[0.5]]))
 
 
 def test_next_to_another_object_places_are_not_trusted_but_ones_own_mask_does_no_harm() -> None:
@@ -75,3 +80,25 @@ def test_imagination_keeps_speed_and_the_trust_in_it() -> None:
     held = state.registry.bound & state.registry.assigned
     assert torch.equal(after.displacement, state.displacement)
     assert torch.equal(after.followed, state.followed * held)
+
+
+@torch.no_grad()
+def test_speed_from_everything_trusts_whatever_enters_the_percept() -> None:
+    """The same weights, the same video: who takes every place has followed its slots for one step after one step."""
+    choosy = loci_looped.load("adept-small")
+    small = choosy.config
+    eager = dataclasses.replace(small, transition=dataclasses.replace(small.transition, speed_from="everything"))
+    trusting = LociLooped(eager).eval()
+    trusting.load_state_dict(choosy.state_dict())
+    clip = vanish.control_clip(1000, movers=2)
+    frames = torch.from_numpy(clip.frames[:13]).permute(0, 3, 1, 2).unsqueeze(0) / 255
+    background = torch.from_numpy(clip.background).permute(2, 0, 1).unsqueeze(0) / 255
+    followed = []
+    for model in (choosy, trusting):
+        state = model.warm_up(frames[:, 0], model.initial(background))
+        state, _ = model.observe(frames[:, 1:], state, conditions=Conditions(gate="open"))
+        held = state.registry.bound
+        assert held.sum() >= 3          # the screen and the movers that have come in by now
+        followed.append(state.followed[held])
+    assert torch.equal(followed[1], followed[1].round())
+    assert followed[1].max() >= 12 and (followed[0] < followed[1]).all()
