@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass
 import numpy as np
 import torch
 
+from loci_looped.belief import believe_now
 from loci_looped.data import vanish, worlds
 from loci_looped.data.clip import Clip
 from loci_looped.data.coordinates import to_pixels
@@ -30,7 +31,7 @@ class Validation:
     successful: float               # % of tracked movers still held when last seen
     movers_found: float             # % of movers that any slot held while visible
     slots_per_mover: float
-    hidden_mask: float              # % of hidden frames in which the slot still imagines a whole object
+    hidden_mask: float              # % of hidden frames in which the slot, painted alone, still is an object
     gestalt_gate_visible: float
     gestalt_gate_hidden: float
     position_gate_visible: float
@@ -112,7 +113,7 @@ def run(model: LociLooped, clips: Sequence[Clip], gate: GateKind) -> list[tuple[
         positions.append(output.percept.position)
         present.append(output.bound)
         hidden.append(output.occlusion >= 1)
-        areas.append((output.ahead.object_masks > 0.5).sum((2, 3)))
+        areas.append((believe_now(model, output, state.background).whole_masks > 0.5).sum((2, 3)))
         openings.append(output.gate)
 
     def over_time(parts: list[torch.Tensor]) -> np.ndarray:
