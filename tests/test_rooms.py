@@ -15,7 +15,7 @@ MAY_IMPORT: dict[str, set[str]] = {"model": set(), "data": {"errors"}, "baseline
 """The ground floor. On it stand training, evaluation, viz and the files beside the rooms (storage, watching ...)."""
 
 GROUND = set(MAY_IMPORT)
-ABOVE = {"cli", "app"}
+ABOVE = {"cli", "app", "__main__"}
 """The top floor, which nobody below may reach into."""
 
 
