@@ -4,10 +4,9 @@
     python tools/ablation.py --list             only say what would be run
     python tools/ablation.py --train 0          train nothing, write the table of what has been measured
 
-Every row is `loci train adept-small` with some fields changed, to the same last update, and then `loci evaluate` on
-validation scenes. A switch that cannot matter before a phase begins is changed there, in a branch of the unchanged run,
-which gives the same numbers as changing it at the start and costs less. Whatever stops this tool, calling it again
-goes on where it was.
+Every row is `loci train adept-small` with two thirds of its updates and some fields changed, and then `loci evaluate`
+on validation scenes. A switch that does not matter before a phase begins is changed there, in a branch of the unchanged
+run, which costs less. Whatever stops this tool, calling it again goes on where it was.
 """
 
 from __future__ import annotations
@@ -28,9 +27,9 @@ from loci_looped.storage import CONFIG, INSIDE_RUN
 from loci_looped.training.config import RECIPES
 
 RECIPE = "adept-small"
-RUNS = Path("runs")
-FOLDER = RUNS / "ablation"
+FOLDER = Path("runs") / "ablation"
 TABLE = Path(__file__).parents[1] / "docs" / "ablation.md"
+BUDGET = ("--curriculum.updates", "4000")
 SCENES = ("--scenes", "64", "--movers", "2", "--seed", "1000")
 
 NOISE, FILMS, GATE = 0, 1800, 2232
@@ -55,13 +54,13 @@ SWITCHES = (
            "--model.initialisation original"),
     Switch("visibility_prior", "the gate has to find out by itself that what is hidden cannot be sensed",
            "--model.gate.visibility-prior 0", GATE),
-    Switch("deviation", "no limit on what the transition adds to inertia", "--model.transition.deviation 0", GATE),
+    Switch("deviation", "no limit on what the transition adds to inertia", "--model.transition.deviation 0", FILMS),
     Switch("speed_from", "speed is learnt from everything that enters the percept",
            "--model.transition.speed-from everything", FILMS),
     Switch("latent_grid", "the paper's latent grid, stretched to the border", "--model.latent-grid stretched"),
     Switch("centring", "places need not be in the middle of masks", "--loss.centring 0", FILMS),
-    Switch("inertia", "motion is learnt from nothing", "--model.transition.inertia 0", GATE),
-    Switch("persistence", "looks may change while they are imagined", "--model.transition.persistence 0", GATE),
+    Switch("inertia", "motion is learnt from nothing", "--model.transition.inertia 0", FILMS),
+    Switch("persistence", "looks may change while they are imagined", "--model.transition.persistence 0", FILMS),
     Switch("canvas", "black behind the objects while slots learn to draw, never random colours",
            "--curriculum.canvas black --curriculum.colours-share 0"),
     Switch("balanced", "the plain picture loss: all pixels weigh the same", "--loss.no-balanced --loss.no-outlines"),
@@ -83,7 +82,7 @@ SWITCHES = (
     Switch("optimiser", "the paper's rectified Adam, unclipped", "--optimiser.kind radam --optimiser.clip 0"),
     Switch("explaining_away", "slots also look where others are", "--model.encoder.no-explaining-away"),
     Switch("average", "no moving average of the weights", "--optimiser.average 0", GATE),
-    Switch("credit", "the paper's e-prop", "--model.transition.credit eprop", GATE),
+    Switch("credit", "the paper's e-prop", "--model.transition.credit eprop", FILMS),
     Switch("minimum_error_in_use", "recruiting in use as eager as in training",
            "--model.recruiting.minimum-error-in-use 0", GATE),
     Switch("gate_from", "Loci-Unlooped: the gate never learns and stays open", "--curriculum.gate-from 1000000",
@@ -103,34 +102,27 @@ class Row:
 
     @property
     def run(self) -> Path:
-        """The unchanged run is the released command's own, which the branches begin with."""
-        return origin(self.seed) if self.switch is UNCHANGED else FOLDER / self.name
+        return FOLDER / self.name
 
     @property
     def figures(self) -> Path:
         return FOLDER / f"{self.name}.json"
 
     def training(self) -> list[str]:
-        words = ["train", RECIPE, "--seed", str(self.seed)]
+        words = ["train", RECIPE, "--seed", str(self.seed), *BUDGET]
         if self.switch.begins:
-            words += ["--start-from", str(origin(self.seed)), "--start-update", str(self.switch.begins)]
-        if self.switch is not UNCHANGED:
-            # The quick looks cost time and change nothing.
-            words += [*shlex.split(self.switch.flags), "--validation-scenes", "0"]
-        return [*words, "--out", str(self.run)]
+            words += ["--start-from", str(Row(UNCHANGED, self.seed).run), "--start-update", str(self.switch.begins)]
+        # The quick looks cost time and change nothing.
+        return [*words, *shlex.split(self.switch.flags), "--validation-scenes", "0", "--out", str(self.run)]
 
     def evaluation(self) -> list[str]:
         return ["evaluate", str(self.run), *SCENES, "--gate", self.switch.gate, "--json", str(self.figures)]
 
 
-def origin(seed: int) -> Path:
-    return RUNS / f"{RECIPE}-seed{seed}"
-
-
 def main(argv: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seed", type=int, default=0, help="of the runs with a switch changed")
-    parser.add_argument("--unchanged", type=int, nargs="*", default=[0, 1, 2, 3], help="seeds of the unchanged recipe")
+    parser.add_argument("--unchanged", type=int, nargs="*", default=[0, 1, 2], help="seeds of the unchanged recipe")
     parser.add_argument("--only", nargs="+", metavar="SWITCH", help="these switches alone; the table keeps the others")
     parser.add_argument("--train", type=int, default=2, metavar="N", help="so many runs at once, one thread each")
     parser.add_argument("--list", action="store_true", help="print the commands and do nothing")
@@ -220,8 +212,9 @@ def table(rows: list[Row]) -> str:
     lines = [
         "# What each switch is worth",
         "",
-        f"Written by `python tools/ablation.py`. Every row is `loci train {RECIPE}` with some fields changed, to "
-        f"update {RECIPES[RECIPE].curriculum.updates}, then `loci evaluate RUN {shlex.join(SCENES)} --gate learned` "
+        f"Written by `python tools/ablation.py`. Every row is `loci train {RECIPE} {shlex.join(BUDGET)}`, so that all "
+        f"have the same budget (the recipe itself has {RECIPES[RECIPE].curriculum.updates} updates), with some fields "
+        f"changed, then `loci evaluate RUN {shlex.join(SCENES)} --gate learned` "
         "(Loci-Unlooped: `--gate open`): 64 validation scenes, not the test seeds. `python tools/ablation.py --list` "
         f"prints every command in full. A switch that only matters later is changed at update {FILMS} or {GATE}, in a "
         "branch of the unchanged run. Errors are in percent of the diagonal, with 95 % bootstrap intervals over clips "

@@ -42,16 +42,16 @@ def _config(words: list[str]) -> tuple[TrainConfig, train.Line]:
 def test_each_switch_changes_the_fields_it_names_and_no_budget(ablation: ModuleType) -> None:
     names = [switch.name for switch in ablation.SWITCHES]
     assert len(set(names)) == len(names) >= 20
-    ablation.origin(3).mkdir(parents=True)
+    ablation.Row(ablation.UNCHANGED, 3).run.mkdir(parents=True)
     for switch in ablation.SWITCHES:
         config, line = _config(ablation.Row(switch, 3).training())
-        assert config.seed == 3 and config.curriculum.updates == recipe("adept-small").curriculum.updates
+        assert config.seed == 3 and config.curriculum.updates == 4000
         changed = {change.split(":")[0] for change in differences(recipe("adept-small"), config)}
         named = {
             word.removeprefix("--").replace("no-", "").replace("-", "_")
             for word in shlex.split(switch.flags) if word.startswith("--")
         }
-        assert changed == named | {"seed", "validation_scenes"}
+        assert changed == named | {"seed", "validation_scenes", "curriculum.updates"}
         assert line.start_update == (switch.begins or None)
         assert (line.start_from is None) == (switch.begins == 0)
 
@@ -70,10 +70,11 @@ def test_a_branch_begins_at_a_checkpoint_that_every_run_keeps_and_not_after_its_
     assert not drawing & set(late)
 
 
-def test_the_unchanged_row_is_the_released_command(ablation: ModuleType) -> None:
-    assert ablation.Row(ablation.UNCHANGED, 1).training() == [
-        "train", "adept-small", "--seed", "1", "--out", "runs/adept-small-seed1",
-    ]
+def test_the_unchanged_row_is_the_recipe_with_the_common_budget(ablation: ModuleType) -> None:
+    config, line = _config(ablation.Row(ablation.UNCHANGED, 1).training())
+    assert line.start_from is None
+    changed = {change.split(":")[0] for change in differences(recipe("adept-small"), config)}
+    assert changed == {"seed", "validation_scenes", "curriculum.updates"}
 
 
 def test_what_is_missing_is_done_once_and_a_row_that_fails_is_told(
@@ -99,7 +100,7 @@ def test_what_is_missing_is_done_once_and_a_row_that_fails_is_told(
     asked = ["--unchanged", "0", "--only", "hold", "centring", "--train", "1"]
     assert ablation.main(asked) == 1
     assert commands == [
-        "train adept-small --seed", "evaluate runs/adept-small-seed0 --scenes",
+        "train adept-small --seed", "evaluate runs/ablation/unchanged-seed0 --scenes",
         "train --resume runs/ablation/centring-seed0", "evaluate runs/ablation/centring-seed0 --scenes",
         "train adept-small --seed",
     ]
