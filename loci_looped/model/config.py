@@ -97,6 +97,9 @@ class GateConfig:
     out."""
     shuts_at: float = 0.5
     """The occlusion from which on that belief shuts the gate."""
+    shuts_at_in_use: float = 0.0
+    """The same for a network that is used instead of trained: who learns to see must look at half-hidden objects, too,
+    but later they only mislead. 0 is as in training."""
 
 
 @dataclass(frozen=True)
@@ -177,6 +180,7 @@ class LociConfig:
         weights = {"transition.l0_weight": self.transition.l0_weight, "gate.l0_weight": self.gate.l0_weight}
         weights |= {
             "gate.noise": self.gate.noise, "gate.visibility_prior": self.gate.visibility_prior,
+            "gate.shuts_at_in_use": self.gate.shuts_at_in_use,
             "transition.deviation": self.transition.deviation, "transition.persistence": self.transition.persistence,
         }
         if not self.gate.shuts_at > 0:
@@ -299,7 +303,8 @@ _SMALL = LociConfig(
         persistence=6.0,
     ),
     gate=GateConfig(
-        l0_weight=1e-4, hidden_bias=0.0, output_bias=1.0, open_when_lost=True, visibility_prior=3.0, shuts_at=0.1
+        l0_weight=1e-4, hidden_bias=0.0, output_bias=1.0, open_when_lost=True, visibility_prior=3.0, shuts_at=0.2,
+        shuts_at_in_use=0.1,
     ),
     recruiting=RecruitingConfig(
         bound_threshold=0.6, minimum_error=0.03, minimum_error_in_use=0.1, newcomers="behind", suppression=8.0

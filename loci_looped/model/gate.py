@@ -73,7 +73,9 @@ class PerceptGate(nn.Module):
         z = torch.tanh(self.layers[1](z))
         z = self.layers[2](z)
         if self.config.visibility_prior:
-            z = z + self.config.visibility_prior * (1 - occlusion.detach().unsqueeze(-1) / self.config.shuts_at)
+            in_use = self.config.shuts_at_in_use if not self.training else 0.0
+            shuts_at = in_use or self.config.shuts_at
+            z = z + self.config.visibility_prior * (1 - occlusion.detach().unsqueeze(-1) / shuts_at)
         if generator is not None:
             z = z + self.config.noise * normal_like(z, generator)
         return rectified_tanh(z, self.config.l0_weight)
