@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import pytest
 import torch
 from torch import Tensor
@@ -81,13 +83,18 @@ def test_with_a_visibility_prior_what_is_hidden_starts_shut() -> None:
 
 def test_the_prior_shuts_the_gate_from_the_given_occlusion_on() -> None:
     torch.manual_seed(0)
-    gate = PerceptGate(32, GateConfig(hidden_bias=0.0, output_bias=0.0, visibility_prior=3.0, shuts_at=0.2))
+    config = GateConfig(hidden_bias=0.0, output_bias=0.0, visibility_prior=3.0, shuts_at=0.4, shuts_at_in_use=0.1)
+    gate = PerceptGate(32, config)
     now, before, earlier = (codes(4, 5, 32, seed).to(dtype=torch.float32) for seed in range(3))
 
     def opening(occlusion: float) -> Tensor:
         return gate(now, torch.full((4, 5), occlusion), before, torch.zeros(4, 5), earlier, None)
 
-    assert opening(0.1).min() > 0.5 and opening(0.3).max() == 0
+    assert opening(0.2).min() > 0.5 and opening(0.6).max() == 0
+    gate.eval()                     # who uses a network does not look at what is half hidden
+    assert opening(0.05).min() > 0.5 and opening(0.2).max() == 0
+    gate.config = dataclasses.replace(config, shuts_at_in_use=0.0)
+    assert opening(0.2).min() > 0.5 and opening(0.6).max() == 0
 
 
 def test_order_of_the_controllers_input() -> None:
