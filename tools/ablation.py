@@ -1,8 +1,10 @@
 """What each switch of the small recipe is worth: one switch off at a time, equal budgets, the same scenes.
 
-    python tools/ablation.py                    train what is missing, measure it, write docs/ablation.md
+    python tools/ablation.py                    train what is missing, measure it, write the table
     python tools/ablation.py --list             only say what would be run
     python tools/ablation.py --train 0          train nothing, write the table of what has been measured
+
+The table goes into docs/decisions.md, between the lines that mark its place.
 
 Every row is `loci train adept-small` with two thirds of its updates and some fields changed, and then `loci evaluate`
 on validation scenes. A switch that does not matter before a phase begins is changed there, in a branch of the unchanged
@@ -20,15 +22,15 @@ import threading
 from dataclasses import dataclass
 from pathlib import Path
 
-from loci_looped.data.atomic import write_text
 from loci_looped.errors import LociError
 from loci_looped.evaluation.experiments.results import Results, read_results
+from loci_looped.evaluation.report.markdown import write_between
 from loci_looped.storage import CONFIG, INSIDE_RUN
 from loci_looped.training.config import RECIPES
 
 RECIPE = "adept-small"
 FOLDER = Path("runs") / "ablation"
-TABLE = Path(__file__).parents[1] / "docs" / "ablation.md"
+DOCUMENT = Path(__file__).parents[1] / "docs" / "decisions.md"
 BUDGET = ("--curriculum.updates", "4000")
 SCENES = ("--scenes", "64", "--movers", "2", "--seed", "1000")
 
@@ -139,8 +141,8 @@ def main(argv: list[str] | None = None) -> int:
                 print(*(f"loci {shlex.join(words)}" for words in (row.training(), row.evaluation())), sep="\n")
             return 0
         troubles = work(wanted, arguments.train) if arguments.train else []
-        write_text(TABLE, table(rows))
-        print(f"table in {TABLE}")
+        write_between(DOCUMENT, table(rows))
+        print(f"table in {DOCUMENT}")
         for trouble in troubles:
             print(trouble, file=sys.stderr)
         return 1 if troubles else 0
@@ -163,11 +165,10 @@ def chosen(rows: list[Row], only: list[str] | None) -> list[Row]:
 def work(rows: list[Row], at_once: int) -> list[str]:
     """Train and measure whatever is missing, so many rows at once; what went wrong, in sentences."""
     troubles: list[str] = []
-    first, rest = rows[0], rows[1:]
-    finish(first, troubles)
     waiting: queue.SimpleQueue[Row] = queue.SimpleQueue()
-    for row in rest:
+    for row in rows:
         waiting.put(row)
+    unchanged = threading.Event()
 
     def worker() -> None:
         while True:
@@ -175,7 +176,11 @@ def work(rows: list[Row], at_once: int) -> list[str]:
                 row = waiting.get_nowait()
             except queue.Empty:
                 return
+            if row.switch.begins:
+                unchanged.wait()        # branches begin with the first row
             finish(row, troubles)
+            if row is rows[0]:
+                unchanged.set()
 
     workers = [threading.Thread(target=worker) for _ in range(at_once)]
     for thread in workers:
@@ -209,19 +214,17 @@ def _loci(words: list[str], row: Row, troubles: list[str]) -> bool:
 
 
 def table(rows: list[Row]) -> str:
-    """docs/ablation.md: every row that has been measured, and which have not."""
+    """Every row that has been measured, and which have not."""
     measured = [(row, read_results(row.figures)) for row in rows if row.figures.is_file()]
     missing = [row.name for row in rows if not row.figures.is_file()]
     lines = [
-        "# What each switch is worth",
-        "",
         f"Written by `python tools/ablation.py`. Every row is `loci train {RECIPE} {shlex.join(BUDGET)}`, so that all "
         f"have the same budget (the recipe itself has {RECIPES[RECIPE].curriculum.updates} updates), with some fields "
         f"changed, then `loci evaluate RUN {shlex.join(SCENES)} --gate learned` "
         "(Loci-Unlooped: `--gate open`): 64 validation scenes, not the test seeds. `python tools/ablation.py --list` "
         f"prints every command in full. A switch that only matters later is changed at update {FILMS} or {GATE}, in a "
-        "branch of the unchanged run. Errors are in percent of the diagonal, with 95 % bootstrap intervals over clips "
-        "and slots; *tracked* are the movers whose slot is still with them at the end, of those that were found.",
+        "branch of the unchanged run. Errors are in percent of the diagonal, with the 95 % intervals of `loci "
+        "evaluate`; *tracked* are the movers whose slot is still with them at the end, of those that were found.",
         "",
         "Intervals tell how much the scenes matter, not the seed: the unchanged rows tell that.",
         "",

@@ -21,7 +21,7 @@ from .blocks import ResidualBlock, gaussian_map
 from .checks import check_background, check_frame, check_switches
 from .config import LociConfig, preset
 from .decoder import Decoder
-from .displacement import corrected, trust
+from .displacement import IN_TRAINING, IN_USE, corrected, trust
 from .encoder import Encoder
 from .gate import PerceptGate, blend
 from .occlusion import occlusion_state, strongest_visibility
@@ -150,7 +150,8 @@ class LociLooped(nn.Module):
             percept = sensed if conditions.gate == "open" and hold is None else blend(alpha, sensed, previous)
             trusted = alpha[..., 1].detach()
             if self.config.transition.speed_from == "well_seen":
-                trusted = trusted * trust(percept.position, percept.size, occlusion, present.visible_masks)
+                sight = IN_TRAINING if self.training else IN_USE
+                trusted = trusted * trust(percept.position, percept.size, occlusion, present.visible_masks, sight)
             unexpected = sensed.position - previous.position
             displacement = corrected(state.displacement, unexpected, trusted, state.followed)
             displacement = displacement * recruited.bound.unsqueeze(-1)     # who has just been placed has no past

@@ -10,16 +10,17 @@ import loci_looped
 from loci_looped.data import vanish
 from loci_looped.model import LociLooped
 from loci_looped.model.config import preset
-from loci_looped.model.displacement import LEAST_SHARE, MOST_HIDDEN, TRUST_AT_BORDER, corrected, trust
+from loci_looped.model.displacement import IN_TRAINING, IN_USE, LEAST_SHARE, MOST_HIDDEN, Sight, corrected, trust
 from loci_looped.model.loci import Conditions
 
 FRAME = (40, 60)
 
 
-def trust_in(places: torch.Tensor, occlusion: torch.Tensor, masks: torch.Tensor | None = None) -> torch.Tensor:
+def trust_in(places: torch.Tensor, occlusion: torch.Tensor, masks: torch.Tensor | None = None,
+             sight: Sight = IN_USE) -> torch.Tensor:
     """Trust in objects of no size; without masks nothing else is in sight."""
     empty = torch.zeros(*places.shape[:2], *FRAME)
-    return trust(places, torch.zeros(places.shape[:2]), occlusion, empty if masks is None else masks)
+    return trust(places, torch.zeros(places.shape[:2]), occlusion, empty if masks is None else masks, sight)
 
 
 def at(*places: tuple[float, float]) -> torch.Tensor:
@@ -37,10 +38,15 @@ def test_trust_falls_with_occlusion_and_ends_before_half_of_it_is_hidden() -> No
 
 def test_the_border_cuts_things_off_on_every_side() -> None:
     sides = at((0.0, 1.0), (0.0, -1.0), (1.0, 0.0), (-1.0, 0.0), (0.0, 2.0))
-    torch.testing.assert_close(trust_in(sides, torch.zeros(1, 5)), torch.full((1, 5), TRUST_AT_BORDER))
+    torch.testing.assert_close(trust_in(sides, torch.zeros(1, 5)), torch.full((1, 5), IN_USE.at_border))
     # 6 pixels from the right border: half way through the margin, which goes from 3 to 9 pixels.
     six_pixels = at((0.0, 1 - 6 * 2 / 60))
     torch.testing.assert_close(trust_in(six_pixels, torch.zeros(1, 1)), torch.tensor([[0.5]]))
+    # In training it is narrower, from 2 to 6 pixels, and what it cuts off counts for more.
+    assert trust_in(six_pixels, torch.zeros(1, 1), sight=IN_TRAINING) > 0.99
+    torch.testing.assert_close(
+        trust_in(sides, torch.zeros(1, 5), sight=IN_TRAINING), torch.full((1, 5), IN_TRAINING.at_border)
+    )
 
 
 def test_next_to_another_object_places_are_not_trusted_but_ones_own_mask_does_no_harm() -> None:

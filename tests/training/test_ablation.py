@@ -12,6 +12,7 @@ import pytest
 
 from loci_looped.cli import train
 from loci_looped.evaluation.experiments.results import Results
+from loci_looped.evaluation.report.markdown import BEGIN, END
 from loci_looped.evaluation.statistics import Estimate
 from loci_looped.training.config import TrainConfig, differences, recipe
 
@@ -27,7 +28,8 @@ def ablation(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
     monkeypatch.setitem(sys.modules, "ablation", module)        # dataclasses look their module up
     spec.loader.exec_module(module)
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(module, "TABLE", tmp_path / "ablation.md")
+    monkeypatch.setattr(module, "DOCUMENT", tmp_path / "decisions.md")
+    (tmp_path / "decisions.md").write_text(f"before\n{BEGIN}\noutdated\n{END}\nafter\n")
     return module
 
 
@@ -115,7 +117,8 @@ def test_the_table_has_the_measured_rows_and_names_the_others(ablation: ModuleTy
     _figures(ablation.FOLDER / "unchanged-seed0.json", 2.0)
     _figures(ablation.FOLDER / "centring-seed0.json", 7.25)
     assert ablation.main(["--unchanged", "0", "--train", "0"]) == 0
-    text = (tmp_path / "ablation.md").read_text()
+    text = (tmp_path / "decisions.md").read_text()
+    assert text.startswith("before\n") and text.endswith("after\n") and "outdated" not in text
     rows = [line for line in text.splitlines() if line.startswith("| ") and not line.startswith("| changed")]
     assert len(rows) == 2
     assert rows[0].startswith("| nothing, seed 0 |") and "| 2.00 (1.0 to 3.0) |" in rows[0]
