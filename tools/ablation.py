@@ -51,47 +51,47 @@ class Switch:
 
 UNCHANGED = Switch("unchanged", "nothing: the recipe as it is", "")
 SWITCHES = (
-    Switch("still_steps", "whole clips while slots learn to draw", "--curriculum.still-steps 0"),
-    Switch("initialisation", "the paper's initialisation: residual branches unscaled, grey first and last layer",
-           "--model.initialisation original"),
     Switch("visibility_prior", "the gate has to find out by itself that what is hidden cannot be sensed",
            "--model.gate.visibility-prior 0", GATE),
-    Switch("deviation", "no limit on what the transition adds to inertia", "--model.transition.deviation 0", FILMS),
     Switch("speed_from", "speed is learnt from everything that enters the percept",
            "--model.transition.speed-from everything", FILMS),
-    Switch("latent_grid", "the paper's latent grid, stretched to the border", "--model.latent-grid stretched"),
-    Switch("centring", "places need not be in the middle of masks", "--loss.centring 0", FILMS),
+    Switch("still_steps", "whole clips while slots learn to draw", "--curriculum.still-steps 0"),
+    Switch("deviation", "no limit on what the transition adds to inertia", "--model.transition.deviation 0", FILMS),
+    Switch("initialisation", "the paper's initialisation: residual branches unscaled, grey first and last layer",
+           "--model.initialisation original"),
     Switch("inertia", "motion is learnt from nothing", "--model.transition.inertia 0", FILMS),
+    Switch("shuts_at_in_use", "in use the gate shuts at a fifth, as in training, not at a tenth",
+           "--model.gate.shuts-at-in-use 0", GATE),
+    Switch("minimum_error_in_use", "recruiting in use as eager as in training",
+           "--model.recruiting.minimum-error-in-use 0", GATE),
+    Switch("centring", "places need not be in the middle of masks", "--loss.centring 0", FILMS),
+    Switch("latent_grid", "the paper's latent grid, stretched to the border", "--model.latent-grid stretched"),
+    Switch("gate_from", "Loci-Unlooped: the gate never learns and stays open", "--curriculum.gate-from 1000000",
+           GATE, "open"),
     Switch("persistence", "looks may change while they are imagined", "--model.transition.persistence 0", FILMS),
     Switch("canvas", "black behind the objects while slots learn to draw, never random colours",
            "--curriculum.canvas black --curriculum.colours-share 0"),
-    Switch("balanced", "the plain picture loss: all pixels weigh the same", "--loss.no-balanced --loss.no-outlines"),
-    Switch("outlines", "balanced, but false foreground around objects is nearly free", "--loss.no-outlines", FILMS),
-    Switch("newcomers", "late slots paint in front", "--model.recruiting.newcomers front", FILMS),
+    Switch("shuts_at_a_tenth", "the gate shuts at a tenth in training, too", "--model.gate.shuts-at 0.1", GATE),
     Switch("hold", "slots are never held shut", "--curriculum.hold 0", GATE),
+    Switch("balanced", "the plain picture loss: all pixels weigh the same", "--loss.no-balanced --loss.no-outlines"),
+    Switch("newcomers", "late slots paint in front", "--model.recruiting.newcomers front", FILMS),
     Switch("offsets", "places are read off the cells of the latent grid alone", "--model.encoder.no-offsets"),
+    Switch("outlines", "balanced, but false foreground around objects is nearly free", "--loss.no-outlines", FILMS),
     Switch("gestalt_head", "the paper's gestalt head: one large convolution",
            "--model.encoder.gestalt-head global"),
+    Switch("l0_weight", "no pressure to shut the gate", "--model.gate.l0-weight 0", GATE),
     Switch("placement", "the paper's stochastic placement of free slots", "--curriculum.placement stochastic"),
+    Switch("open_when_lost", "a slot that shows nothing may stay shut", "--model.gate.no-open-when-lost", GATE),
     Switch("shuts_at", "the gate's belief shuts it at half occlusion, not at a fifth",
            "--model.gate.shuts-at 0.5 --model.gate.shuts-at-in-use 0", GATE),
-    Switch("shuts_at_in_use", "in use the gate shuts at a fifth, as in training, not at a tenth",
-           "--model.gate.shuts-at-in-use 0", GATE),
-    Switch("shuts_at_a_tenth", "the gate shuts at a tenth in training, too", "--model.gate.shuts-at 0.1", GATE),
-    Switch("l0_weight", "no pressure to shut the gate", "--model.gate.l0-weight 0", GATE),
-    Switch("open_when_lost", "a slot that shows nothing may stay shut", "--model.gate.no-open-when-lost", GATE),
-    Switch("position_prior", "slots do not begin to look at their own place", "--model.encoder.no-position-prior"),
     Switch("colours_share", "random colours end when the background has come",
            "--curriculum.colours-share 0", FILMS),
+    Switch("position_prior", "slots do not begin to look at their own place", "--model.encoder.no-position-prior"),
+    Switch("credit", "the paper's e-prop", "--model.transition.credit eprop", FILMS),
+    Switch("average", "no moving average of the weights", "--optimiser.average 0", GATE),
     Switch("size_head", "the paper's size head", "--model.encoder.size-head forced"),
     Switch("optimiser", "the paper's rectified Adam, unclipped", "--optimiser.kind radam --optimiser.clip 0"),
     Switch("explaining_away", "slots also look where others are", "--model.encoder.no-explaining-away"),
-    Switch("average", "no moving average of the weights", "--optimiser.average 0", GATE),
-    Switch("credit", "the paper's e-prop", "--model.transition.credit eprop", FILMS),
-    Switch("minimum_error_in_use", "recruiting in use as eager as in training",
-           "--model.recruiting.minimum-error-in-use 0", GATE),
-    Switch("gate_from", "Loci-Unlooped: the gate never learns and stays open", "--curriculum.gate-from 1000000",
-           GATE, "open"),
 )
 """In the order in which they are trained: what we most wanted to know comes first."""
 
@@ -133,9 +133,10 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--list", action="store_true", help="print the commands and do nothing")
     arguments = parser.parse_args(argv)
     try:
-        unchanged = dict.fromkeys([arguments.seed, *arguments.unchanged])
-        rows = [Row(UNCHANGED, seed) for seed in unchanged] + [Row(switch, arguments.seed) for switch in SWITCHES]
-        wanted = chosen(rows, arguments.only)
+        first, *others = (Row(UNCHANGED, seed) for seed in dict.fromkeys([arguments.seed, *arguments.unchanged]))
+        switched = [Row(switch, arguments.seed) for switch in SWITCHES]
+        rows = [first, *others, *switched]
+        wanted = chosen([first, *switched, *others], arguments.only)
         if arguments.list:
             for row in wanted:
                 print(*(f"loci {shlex.join(words)}" for words in (row.training(), row.evaluation())), sep="\n")
