@@ -75,11 +75,16 @@ class Run:
                     distances.append(float(np.hypot(*(places[slot] - truth[thing]))))
         return (100 * float(np.mean(distances)) / diagonal(size), len(distances)) if distances else (float("nan"), 0)
 
-    def peak(self, slot: int | None, first: int) -> float:
-        """The slot's largest surprise from frame `first` on."""
+    def peak(self, slot: int | None, first: int, end: int) -> float:
+        """The slot's largest surprise from frame `first` up to `end`."""
         if slot is None:
             return float("nan")
-        return float(np.nanmax(np.nan_to_num(self.history.curve("surprise")[first:, slot])))
+        return float(np.nanmax(np.nan_to_num(self.history.curve("surprise")[first:end, slot])))
+
+    def leaves(self, thing: int, size: tuple[int, int]) -> int:
+        """The first frame after which the object's middle is not in the image any more."""
+        inside = [bool(((truth[thing] >= 0) & (truth[thing] < size)).all()) for truth in self.truths]
+        return max((t + 1 for t, there in enumerate(inside) if there), default=len(inside))
 
 
 @dataclass(frozen=True)
@@ -91,8 +96,8 @@ class Numbers:
     hidden_frames: int              # frames in which a mover was wholly hidden, both scenes together
     hidden_error: float             # mean distance between believed and true place in them
     removed_at: int                 # frame
-    surprise_control: float         # largest surprise about that object when it comes out
-    surprise_vanished: float        # and when it does not
+    surprise_control: float         # largest surprise about that object, until it leaves the image, when it comes out
+    surprise_vanished: float        # and in the same frames when it does not
 
     def sentences(self) -> str:
         """Three sentences; they say what was measured, whether it flatters the network or not."""
@@ -172,8 +177,10 @@ def _measure(control: Run, surprise: Run, seed: int, size: tuple[int, int]) -> N
     errors = [run.hidden_error(movers if run is control else thing, size) for run in (control, surprise)]
     count = sum(number for _, number in errors)
     mean = sum(error * number for error, number in errors if number) / count if count else float("nan")
+    # What left the image long ago is still painted at its border, and that is another story.
+    end = max(control.leaves(thing, size), removed.frame + 1)
     return Numbers(
         seed=seed, frames=len(control.places) + len(surprise.places), hidden_frames=count, hidden_error=mean,
-        removed_at=removed.frame, surprise_control=control.peak(control.slot_of(thing), removed.frame),
-        surprise_vanished=surprise.peak(surprise.slot_of(thing), removed.frame),
+        removed_at=removed.frame, surprise_control=control.peak(control.slot_of(thing), removed.frame, end),
+        surprise_vanished=surprise.peak(surprise.slot_of(thing), removed.frame, end),
     )
