@@ -82,7 +82,7 @@ class Run:
         return float(np.nanmax(np.nan_to_num(self.history.curve("surprise")[first:end, slot])))
 
     def leaves(self, thing: int, size: tuple[int, int]) -> int:
-        """The first frame after which the object's middle is not in the image any more."""
+        """The first frame in which the object's middle has left the image for good."""
         inside = [bool(((truth[thing] >= 0) & (truth[thing] < size)).all()) for truth in self.truths]
         return max((t + 1 for t, there in enumerate(inside) if there), default=len(inside))
 

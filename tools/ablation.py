@@ -141,8 +141,10 @@ def main(argv: list[str] | None = None) -> int:
             for row in wanted:
                 print(*(f"loci {shlex.join(words)}" for words in (row.training(), row.evaluation())), sep="\n")
             return 0
+        if arguments.train < 0:
+            raise LociError(f"--train {arguments.train} is no number of runs: say 0 for none, or how many at once.")
         troubles = work(wanted, arguments.train) if arguments.train else []
-        write_between(DOCUMENT, table(rows))
+        write_between(DOCUMENT, table(rows, DOCUMENT.read_text(encoding="utf-8")))
         print(f"table in {DOCUMENT}")
         for trouble in troubles:
             print(trouble, file=sys.stderr)
@@ -179,9 +181,13 @@ def work(rows: list[Row], at_once: int) -> list[str]:
                 return
             if row.switch.begins:
                 unchanged.wait()        # branches begin with the first row
-            finish(row, troubles)
-            if row is rows[0]:
-                unchanged.set()
+            try:
+                finish(row, troubles)
+            except OSError as error:
+                troubles.append(f"{row.name}: {error}")
+            finally:
+                if row is rows[0]:
+                    unchanged.set()     # whatever came of it, or the others would wait for ever
 
     workers = [threading.Thread(target=worker) for _ in range(at_once)]
     for thread in workers:
@@ -214,10 +220,12 @@ def _loci(words: list[str], row: Row, troubles: list[str]) -> bool:
     return code == 0
 
 
-def table(rows: list[Row]) -> str:
-    """Every row that has been measured, and which have not."""
-    measured = [(row, read_results(row.figures)) for row in rows if row.figures.is_file()]
-    missing = [row.name for row in rows if not row.figures.is_file()]
+def table(rows: list[Row], before: str) -> str:
+    """Every row that has been measured, and which have not. What another machine has measured stays as it was."""
+    known = {text.split(" | ")[0]: text for text in before.splitlines() if text.startswith("| ")}
+    lines_of = {row: line(row, read_results(row.figures)) if row.figures.is_file() else known.get(f"| {label(row)}")
+                for row in rows}
+    missing = [row.name for row in rows if lines_of[row] is None]
     lines = [
         f"Written by `python tools/ablation.py`. Every row is `loci train {RECIPE} {shlex.join(BUDGET)}`, so that all "
         f"have the same budget (the recipe itself has {RECIPES[RECIPE].curriculum.updates} updates), with some fields "
@@ -231,12 +239,16 @@ def table(rows: list[Row]) -> str:
         "",
         "| changed | what is done instead | from update | error visible | error occluded | tracked | found |",
         "|---|---|---|---|---|---|---|",
-        *(line(row, results) for row, results in measured),
+        *(text for text in lines_of.values() if text is not None),
         "",
     ]
     if missing:
         lines += [f"Not measured: {', '.join(missing)}.", ""]
     return "\n".join(lines)
+
+
+def label(row: Row) -> str:
+    return (f"`{row.switch.flags}`" if row.switch.flags else "nothing") + f", seed {row.seed}"
 
 
 def line(row: Row, results: Results) -> str:
@@ -249,9 +261,8 @@ def line(row: Row, results: Results) -> str:
         interval = "" if number.low is None or number.high is None else f" ({number.low:.1f} to {number.high:.1f})"
         return f"{number.value:.{2 if interval else 1}f}{interval}"
 
-    changed = f"`{row.switch.flags}`" if row.switch.flags else "nothing"
     cells = [
-        f"{changed}, seed {row.seed}", row.switch.instead, str(row.switch.begins), value("error_visible"),
+        label(row), row.switch.instead, str(row.switch.begins), value("error_visible"),
         value("error_occluded"), value("successful"), value("movers_found"),
     ]
     return f"| {' | '.join(cells)} |"

@@ -127,6 +127,34 @@ def test_the_table_has_the_measured_rows_and_names_the_others(ablation: ModuleTy
     assert "hold-seed0" in missing and "centring" not in missing
 
 
+def test_what_another_machine_has_measured_stays_in_the_table(ablation: ModuleType, tmp_path: Path) -> None:
+    ablation.FOLDER.mkdir(parents=True)
+    _figures(ablation.FOLDER / "unchanged-seed0.json", 2.0)
+    _figures(ablation.FOLDER / "centring-seed0.json", 7.25)
+    assert ablation.main(["--unchanged", "0", "--train", "0"]) == 0
+    before = (tmp_path / "decisions.md").read_text()
+    for path in ablation.FOLDER.iterdir():
+        path.unlink()
+    assert ablation.main(["--unchanged", "0", "--train", "0"]) == 0
+    assert (tmp_path / "decisions.md").read_text() == before
+
+
+def test_a_disk_that_fails_is_told_and_nobody_waits_for_ever(
+    ablation: ModuleType, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def full(*_: object) -> None:
+        raise OSError("No space left on device")
+
+    monkeypatch.setattr(ablation, "finish", full)
+    assert ablation.main(["--unchanged", "0", "--only", "hold", "--train", "1"]) == 1
+    assert "unchanged-seed0: No space left" in (told := capsys.readouterr().err) and "hold-seed0" in told
+
+
+def test_a_negative_number_of_runs_is_a_sentence(ablation: ModuleType, capsys: pytest.CaptureFixture[str]) -> None:
+    assert ablation.main(["--train", "-1"]) == 2
+    assert "--train -1 is no number of runs" in capsys.readouterr().err
+
+
 def test_an_unknown_switch_is_a_sentence(ablation: ModuleType, capsys: pytest.CaptureFixture[str]) -> None:
     assert ablation.main(["--only", "centering"]) == 2
     assert "There is no switch centering. There are" in capsys.readouterr().err
