@@ -5,11 +5,12 @@ import math
 import time
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 
 from loci_looped.cli.main import main
-from loci_looped.demonstration import Numbers
+from loci_looped.demonstration import Numbers, Run
 from loci_looped.model.loci import LociLooped
 from loci_looped.storage import save_network, shipped_networks
 
@@ -49,3 +50,13 @@ def test_the_shipped_network_keeps_the_hidden_ball_in_mind_and_misses_it(tmp_pat
     numbers = json.loads((tmp_path / "numbers.json").read_text())
     assert numbers["hidden_error"] < 10
     assert numbers["surprise_vanished"] > 1.5 * numbers["surprise_control"]
+
+
+def test_surprise_counts_until_the_object_has_left_for_good() -> None:
+    run = Run("control", source=None)       # type: ignore[arg-type]
+    columns = [-1.0, 3.0, 9.0, 12.0, 8.0, 10.0, 11.0]       # in an image ten pixels wide; back again for a frame
+    run.truths = [np.array([[2.0, column]]) for column in columns]
+    assert run.leaves(0, (5, 10)) == 5
+    run.truths = [np.array([[2.0, 20.0]])] * 3
+    assert run.leaves(0, (5, 10)) == 3                      # never seen: the whole film
+    assert np.isnan(run.peak(None, 0, 3))
