@@ -27,8 +27,8 @@ import torch
 from websockets.asyncio.client import ClientConnection, connect
 
 from loci_looped.app.wire import unpack
+from loci_looped.inference.networks import save_network, shipped_networks
 from loci_looped.model.loci import LociLooped
-from loci_looped.storage import save_network, shipped_networks
 
 
 @dataclass

@@ -96,7 +96,7 @@ def scene(model: LociLooped, batch: int, active: int) -> tuple[Tensor, LociState
 
 def loss(model: LociLooped, output: StepOutput, frame: Tensor) -> Tensor:
     """The paper's table; the gestalt change only where whole objects are decoded."""
-    total = losses.picture_loss(output.ahead.frame, frame) + losses.picture_loss(output.present.frame, frame) / 3
+    total = losses.picture_loss(output.next_frame.frame, frame) + losses.picture_loss(output.present.frame, frame) / 3
     total = total + 0.01 * losses.position_change(output, official=False)
     return total + 0.1 * losses.gestalt_change(output) if output.objects_after is not None else total
 
@@ -142,7 +142,8 @@ def measure(name: str, repeats: int) -> dict[str, Any]:
     def warm_update() -> None:
         _, output = model.step(frame, state, warmup=True)
         optimiser.zero_grad()
-        total = losses.picture_loss(output.ahead.frame, frame) + losses.picture_loss(output.present.frame, frame) / 3
+        total = losses.picture_loss(output.next_frame.frame, frame)
+        total = total + losses.picture_loss(output.present.frame, frame) / 3
         total.backward()
         optimiser.step()
 
@@ -180,7 +181,7 @@ def by_history(
 
 def by_traces(layer: GateL0RD, x: Tensor, hidden: Tensor, traces: dict[str, Tensor]) -> Tensor:
     """The same with the traces of the tests' naive cell, which are changed in place."""
-    sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "model"))
+    sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "support"))
     from test_gatelord import NaiveCell  # type: ignore[import-not-found]
 
     weights = layer.gate.weight, layer.gate.bias, layer.candidate.weight, layer.candidate.bias

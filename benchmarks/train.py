@@ -27,18 +27,18 @@ import torch
 from torch.nn import functional as F
 from torch.utils.flop_counter import FlopCounterMode
 
-from loci_looped.data import vanish
-from loci_looped.data.dataset import Batch
-from loci_looped.data.store import save_clip
+from loci_looped.configs.training import DataConfig, TrainConfig, recipe
+from loci_looped.data.scenes import vanish
+from loci_looped.data.store.clip_file import save_clip
+from loci_looped.data.store.dataset import Batch
+from loci_looped.inference.networks import load
 from loci_looped.model import LociLooped
-from loci_looped.storage import load
-from loci_looped.training.checkpoint import newest_checkpoint
-from loci_looped.training.config import DataConfig, TrainConfig, recipe
-from loci_looped.training.curriculum import Stage
-from loci_looped.training.distributed import World, join
+from loci_looped.training.curriculum import phase_at
+from loci_looped.training.distributed import ProcessGroup, join
 from loci_looped.training.loop import Trainer
 from loci_looped.training.optimiser import clip_gradients, set_learning_rate
 from loci_looped.training.sequence import unroll
+from loci_looped.utils.checkpoint import newest_checkpoint
 
 BEGIN, END = "<!-- python benchmarks/train.py -->", "<!-- end of benchmarks/train.py -->"
 NEXT = "<!-- python benchmarks/step.py -->"      # that benchmark owns everything below its own mark
@@ -99,7 +99,7 @@ def weights_of(network: str) -> LociLooped:
     return model
 
 
-def trainer_of(folder: str, network: str, world: World) -> Trainer:
+def trainer_of(folder: str, network: str, world: ProcessGroup) -> Trainer:
     trainer = Trainer(configured(folder, network), Path(folder) / "run", world=world)
     if network:
         trainer.model.load_state_dict(weights_of(network).state_dict())
@@ -109,14 +109,14 @@ def trainer_of(folder: str, network: str, world: World) -> Trainer:
 def measure_phase(name: str, update: int, trainer: Trainer, seconds: float) -> Phase:
     """Sequences as the loop makes them, timed by the processor's clock."""
     config, clock = trainer.config, time.process_time
-    stage, batch = config.curriculum.at(update, 10**6), trainer.open_clips().batch_at(0)
+    phase, batch = phase_at(config.curriculum, update, 10**6), trainer.open_clips().batch_at(0)
     trainer.model.train()
-    gflop = operations(trainer, batch, stage)           # also prepares the kernels
+    gflop = operations(trainer, batch, phase)           # also prepares the kernels
     updates, steps, stepping = 0, 0, 0.0
     slots: list[float] = []
     begun = clock()
     while clock() - begun < seconds:
-        for window in unroll(trainer.model, batch.frames, batch.background, stage, config, trainer.generator):
+        for window in unroll(trainer.model, batch.frames, batch.background, phase, config, trainer.generator):
             trainer.optimiser.zero_grad(set_to_none=True)
             window.loss.backward()
             before = clock()
@@ -129,15 +129,15 @@ def measure_phase(name: str, update: int, trainer: Trainer, seconds: float) -> P
             slots.append(window.parts["bound_slots"])
     spent = clock() - begun
     return Phase(
-        name, update, stage.window, updates, 1e3 * spent / updates, steps * len(batch.clips) / spent,
+        name, update, phase.window, updates, 1e3 * spent / updates, steps * len(batch.clips) / spent,
         sum(slots) / len(slots), gflop, gflop * updates / spent, stepping / spent,
     )
 
 
-def operations(trainer: Trainer, batch: Batch, stage: Stage) -> float:
+def operations(trainer: Trainer, batch: Batch, phase: Phase) -> float:
     """GFLOP of an average update: convolutions and matrix products, forward and backward."""
     totals = []
-    windows = unroll(trainer.model, batch.frames, batch.background, stage, trainer.config, trainer.generator)
+    windows = unroll(trainer.model, batch.frames, batch.background, phase, trainer.config, trainer.generator)
     while True:
         with FlopCounterMode(display=False) as counter:
             window = next(windows, None)
@@ -154,11 +154,11 @@ def work(arguments: argparse.Namespace) -> None:
     trainer = trainer_of(arguments.clips, arguments.network, world)
     curriculum = trainer.config.curriculum
     trainer.update = curriculum.gate_from if arguments.network else 0
-    stage, batch = curriculum.at(trainer.update, 10**6), trainer.open_clips().batch_at(0)
-    trainer._learn(batch, stage, None)
+    phase, batch = phase_at(curriculum, trainer.update, 10**6), trainer.open_clips().batch_at(0)
+    trainer._learn(batch, phase, None)
     begun, before = time.monotonic(), trainer.update
     while not world.agree(time.monotonic() - begun > arguments.seconds):
-        trainer._learn(batch, stage, None)
+        trainer._learn(batch, phase, None)
     if world.is_first:
         print(json.dumps({"updates_per_second": (trainer.update - before) / (time.monotonic() - begun)}))
     world.close()
@@ -185,7 +185,7 @@ def compare(clips: str, network: str, seconds: float, rounds: int) -> dict[str, 
 
 def phases(clips: str, network: str, seconds: float) -> tuple[list[Phase], dict[str, float]]:
     torch.set_num_threads(1)
-    trainer = trainer_of(clips, network, World())
+    trainer = trainer_of(clips, network, ProcessGroup())
     curriculum, latent = trainer.config.curriculum, trainer.config.model.latent
     moments = {
         "foreground (single frames)" if curriculum.still_until else "foreground": 0,

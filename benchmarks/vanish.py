@@ -18,10 +18,10 @@ from pathlib import Path
 
 import numpy as np
 
-from loci_looped.data.dataset import generated_dataset
-from loci_looped.data.scene import Scene
-from loci_looped.data.scene_render import render_frame
-from loci_looped.data.vanish import crossing_scene, training_clip, training_scene
+from loci_looped.data.render.scene_render import render_frame
+from loci_looped.data.scenes.scene import Scene
+from loci_looped.data.scenes.vanish import crossing_scene, training_clip, training_scene
+from loci_looped.data.store.dataset import generated_dataset
 
 SIZES = ((32, 48), (40, 60), (80, 120), (160, 240), (320, 480))
 

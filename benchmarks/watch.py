@@ -21,11 +21,11 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from loci_looped.data.vanish import control_clip
+from loci_looped.data.scenes.vanish import control_clip
+from loci_looped.inference.networks import load, shipped_networks
+from loci_looped.inference.watch import Watcher, watch
 from loci_looped.model.loci import LociLooped
-from loci_looped.storage import load, shipped_networks
 from loci_looped.viz.storyboard import Storyboard
-from loci_looped.watching import Watcher, watch
 
 
 def busy(watcher: Watcher) -> Watcher:

@@ -9,8 +9,8 @@ import resource
 import time
 from collections.abc import Callable
 
-from loci_looped.data import balls, collide, vanish
 from loci_looped.data.clip import Clip
+from loci_looped.data.scenes import balls, collide, vanish
 
 
 def measure(name: str, make: Callable[[int], Clip], budget: float = 6.0) -> None:

@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from loci_looped.data.clip import Clip
+    from loci_looped.inference.networks import load
+    from loci_looped.inference.watch import watch
     from loci_looped.model import LociConfig, LociLooped
-    from loci_looped.storage import load
-    from loci_looped.watching import watch
 
 __version__ = "0.1.0"
 __all__ = ["Clip", "LociConfig", "LociLooped", "__version__", "load", "watch"]
@@ -25,10 +25,10 @@ __all__ = ["Clip", "LociConfig", "LociLooped", "__version__", "load", "watch"]
 
 def __getattr__(name: str) -> Any:
     if name == "load":
-        from loci_looped.storage import load
+        from loci_looped.inference.networks import load
         return load
     if name == "watch":
-        from loci_looped.watching import watch
+        from loci_looped.inference.watch import watch
         return watch
     if name == "Clip":
         from loci_looped.data.clip import Clip

@@ -16,3 +16,5 @@ settings.register_profile(
     "small", max_examples=25, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow]
 )
 settings.load_profile("small")
+
+pytest_plugins = ["training_fixtures"]

@@ -22,11 +22,11 @@ import threading
 from dataclasses import dataclass
 from pathlib import Path
 
-from loci_looped.errors import LociError
+from loci_looped.configs.training import RECIPES
 from loci_looped.evaluation.experiments.results import Results, read_results
 from loci_looped.evaluation.report.markdown import write_between
-from loci_looped.storage import CONFIG, INSIDE_RUN
-from loci_looped.training.config import RECIPES
+from loci_looped.inference.networks import CONFIG, INSIDE_RUN
+from loci_looped.utils.errors import LociError
 
 RECIPE = "adept-small"
 FOLDER = Path("runs") / "ablation"

@@ -18,10 +18,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from loci_looped.configs.network import EXCHANGE_WIDTH, DecoderConfig, EncoderConfig, GateConfig, TransitionConfig
 from loci_looped.model import LociConfig, LociLooped
 from loci_looped.model import losses as loss_functions
-from loci_looped.model.config import EXCHANGE_WIDTH, DecoderConfig, EncoderConfig, GateConfig, TransitionConfig
-from loci_looped.model.official import load_official_tensors, official_config, official_names
+from loci_looped.model.released.checkpoint import load_official_tensors, official_config, official_names
 from loci_looped.model.state import SlotCodes, StepOutput
 
 WARM_UP = 3
@@ -132,10 +132,10 @@ def quantities(out: StepOutput, encoded: SlotCodes, model: LociLooped) -> dict[s
         "priority_next": out.predicted.priority, "position_cur": place(out.percept),
         "gestalt_cur": out.percept.gestalt, "priority_cur": out.percept.priority,
         "position_encoder": place(encoded),
-        "occlusion_next": out.occlusion_ahead, "gate_closed": 1 - out.gate,
+        "occlusion_next": out.occlusion_next, "gate_closed": 1 - out.gate,
         "slots_bound": out.bound, "assigned": out.assigned,
-        "output_next": out.ahead.frame, "mask_next": out.ahead.visible_masks_with_background,
-        "rawmask_next": torch.cat([out.ahead.object_masks, logit], 1),
+        "output_next": out.next_frame.frame, "mask_next": out.next_frame.visible_masks_with_background,
+        "rawmask_next": torch.cat([out.next_frame.object_masks, logit], 1),
         "output_cur": out.present.frame, "mask_cur": out.present.visible_masks_with_background,
         "rawmask_cur": torch.cat([out.present.object_masks, logit], 1),
         "error_in": out.error,
@@ -188,7 +188,7 @@ def compare(path: Path, data: Data, dtype: torch.dtype, heads: int, l0_weight: f
 
 
 def released_losses(out: StepOutput, frame: Tensor, target: Tensor, *, warmup: bool) -> dict[str, Tensor]:
-    prediction = loss_functions.picture_loss(out.ahead.frame, target)
+    prediction = loss_functions.picture_loss(out.next_frame.frame, target)
     reconstruction = loss_functions.picture_loss(out.present.frame, frame)
     none = torch.zeros_like(prediction)
     position = none if warmup else loss_functions.position_change(out, official=True)

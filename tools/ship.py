@@ -26,11 +26,10 @@ from typing import Any
 
 import torch
 
-from loci_looped.data.atomic import write_bytes, write_text
-from loci_looped.errors import LociError
+from loci_looped.configs.training import RECIPES, TrainConfig, differences
 from loci_looped.evaluation.experiments.results import read_results
 from loci_looped.evaluation.report.learning import read_records
-from loci_looped.storage import (
+from loci_looped.inference.networks import (
     CONFIG,
     INSIDE_RUN,
     MANIFEST,
@@ -40,9 +39,10 @@ from loci_looped.storage import (
     load_network,
     read_manifest,
 )
-from loci_looped.training.checkpoint import Checkpoint, newest_checkpoint
-from loci_looped.training.config import RECIPES, TrainConfig, differences
 from loci_looped.training.resume import config_of
+from loci_looped.utils.atomic import write_bytes, write_text
+from loci_looped.utils.checkpoint import Checkpoint, newest_checkpoint
+from loci_looped.utils.errors import LociError
 
 CURVES = Path(__file__).parents[1] / "docs" / "curves"
 LARGEST = 5_000_000

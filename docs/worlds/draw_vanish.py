@@ -8,13 +8,13 @@ from pathlib import Path
 import numpy as np
 from PIL import Image
 
-from loci_looped.data.atomic import replacing
 from loci_looped.data.clip import Clip
-from loci_looped.data.scene import VIOLATIONS, Scene
-from loci_looped.data.scene_render import render_scene
-from loci_looped.data.sheet import contact_sheet
-from loci_looped.data.vanish import crossing_scene, training_scene
-from loci_looped.data.violations import matched_scenes
+from loci_looped.data.render.scene_render import render_scene
+from loci_looped.data.scenes.scene import VIOLATIONS, Scene
+from loci_looped.data.scenes.vanish import crossing_scene, training_scene
+from loci_looped.data.scenes.violations import matched_scenes
+from loci_looped.utils.atomic import replacing
+from loci_looped.viz.contact_sheet import contact_sheet
 
 HERE = Path(__file__).parent
 SIZES = ((40, 60), (80, 120), (320, 480))

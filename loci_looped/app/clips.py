@@ -14,10 +14,10 @@ from pathlib import Path
 
 import numpy as np
 
+from loci_looped.app.playback import ClipPlayback, jpeg
 from loci_looped.app.settings import Settings
-from loci_looped.app.worlds import ClipWorld, jpeg
-from loci_looped.data.readers.video import FILM_SUFFIXES
-from loci_looped.errors import LociError
+from loci_looped.data.formats.video import FILM_SUFFIXES
+from loci_looped.utils.errors import LociError
 
 FRAME_RATE = 25 / 3             # what networks trained on generated scenes are used to
 SAYS_AT_MOST = 400              # characters of the decoder's message that are passed on
@@ -29,16 +29,16 @@ class ClipStore:
     def __init__(self, settings: Settings, size: tuple[int, int]):
         self.settings = settings
         self.size = size
-        self.clips: OrderedDict[str, ClipWorld] = OrderedDict()
+        self.clips: OrderedDict[str, ClipPlayback] = OrderedDict()
         self.places = asyncio.Semaphore(settings.uploads)
 
-    def find(self, name: str) -> ClipWorld:
+    def find(self, name: str) -> ClipPlayback:
         if name not in self.clips:
             raise LociError("This film is no longer here; upload it again.")
         self.clips.move_to_end(name)
         return self.clips[name]
 
-    async def receive(self, title: str, body: AsyncIterator[bytes], announced: int | None) -> tuple[str, ClipWorld]:
+    async def receive(self, title: str, body: AsyncIterator[bytes], announced: int | None) -> tuple[str, ClipPlayback]:
         """Take in a film and decode it. Whatever goes wrong, nothing of it is left."""
         suffix = Path(title).suffix.lower()
         if suffix not in FILM_SUFFIXES:
@@ -106,11 +106,11 @@ class ClipStore:
                 raise LociError(lines[-1][:SAYS_AT_MOST])
             raise LociError("The film could not be decoded: it is damaged, or it asks for more memory than is allowed.")
 
-    def _load(self, folder: Path, title: str) -> ClipWorld:
+    def _load(self, folder: Path, title: str) -> ClipPlayback:
         about = json.loads((folder / "about.json").read_text(encoding="utf-8"))
         frames, background, views = (
             np.load(folder / f"{name}.npy", allow_pickle=False) for name in ("frames", "background", "views")
         )
         notes = (f"Only the first {about['seconds']:.0f} s are used.",) if about["cut"] else ()
         name = "".join(letter for letter in Path(title).name if letter.isprintable())[:80]
-        return ClipWorld(frames, background, tuple(jpeg(view) for view in views), float(about["fps"]), name, notes)
+        return ClipPlayback(frames, background, tuple(jpeg(view) for view in views), float(about["fps"]), name, notes)

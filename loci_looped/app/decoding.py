@@ -15,10 +15,10 @@ from typing import Any
 import numpy as np
 from PIL import Image
 
-from loci_looped.data.readers import video
-from loci_looped.data.readers.background import estimate, spread
-from loci_looped.data.readers.images import resize
-from loci_looped.errors import LociError
+from loci_looped.data.formats import video
+from loci_looped.data.formats.background import estimate, spread
+from loci_looped.data.formats.images import resize
+from loci_looped.utils.errors import LociError
 
 MEMORY = 3 << 30
 FILE_BYTES = 256 << 20

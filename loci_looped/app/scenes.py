@@ -6,14 +6,14 @@ from dataclasses import replace
 from typing import Any
 
 from loci_looped.app.settings import Settings
-from loci_looped.data.bodies import COLOURS, MOVER_SHAPES, SHAPES
-from loci_looped.data.camera import REFERENCE_WIDTH
-from loci_looped.data.scene import VIOLATIONS, Mover, Scene, Screen
-from loci_looped.data.scene_json import describe, scene_from
-from loci_looped.data.stage import Stage
-from loci_looped.data.vanish import STRIDE, crossing_scene, training_scene
-from loci_looped.data.violations import matched_scenes
-from loci_looped.errors import LociError
+from loci_looped.data.scenes.backdrop import Backdrop
+from loci_looped.data.scenes.bodies import COLOURS, MOVER_SHAPES, SHAPES
+from loci_looped.data.scenes.camera import REFERENCE_WIDTH
+from loci_looped.data.scenes.scene import VIOLATIONS, Mover, Scene, Screen
+from loci_looped.data.scenes.scene_json import describe, scene_from
+from loci_looped.data.scenes.vanish import STRIDE, crossing_scene, training_scene
+from loci_looped.data.scenes.violations import matched_scenes
+from loci_looped.utils.errors import LociError
 
 LARGEST = 1000.0        # of any number in a scene
 LONGEST = 12            # entries of any list
@@ -31,9 +31,9 @@ def lab_scene(description: object, settings: Settings) -> Scene:
         raise LociError(f"A scene in the lab has 2 to {settings.scene_frames} frames, not {scene.num_frames}.")
     if not SLOWEST_RATE <= scene.fps <= FASTEST_RATE:
         raise LociError(f"A scene in the lab runs at {SLOWEST_RATE:g} to {FASTEST_RATE:g} frames per second.")
-    if scene.stage.camera != Stage().camera:
+    if scene.backdrop.camera != Backdrop().camera:
         raise LociError("The lab's camera stands still: leave the camera out of the scene.")
-    if len(scene.stage.lights) > 4:
+    if len(scene.backdrop.lights) > 4:
         raise LociError("The lab has room for four lights.")
     if not 0 <= scene.noise <= 0.2 or scene.noise_seed < 0:
         raise LociError("The image noise is between 0 and 0.2, and its seed is not negative.")
@@ -84,7 +84,7 @@ EXAMPLES = ("one ball", "crossing", "training", *VIOLATIONS)
 
 def options(settings: Settings) -> dict[str, Any]:
     """What the page needs to know to draw and edit scenes."""
-    camera = Stage().camera
+    camera = Backdrop().camera
     return {
         "shapes": sorted(MOVER_SHAPES, key=list(SHAPES).index),
         "colours": {name: list(value) for name, value in COLOURS.items()},

@@ -24,9 +24,9 @@ from loci_looped.app.scenes import example, options
 from loci_looped.app.session import Session
 from loci_looped.app.settings import Settings
 from loci_looped.app.wire import pack, read_request
-from loci_looped.data.scene_json import describe
-from loci_looped.errors import LociError
+from loci_looped.data.scenes.scene_json import describe
 from loci_looped.model.loci import LociLooped
+from loci_looped.utils.errors import LociError
 from loci_looped.viz.colours import hexadecimal, slot_colour, slot_name
 
 STATIC = Path(__file__).with_name("static")

@@ -9,17 +9,17 @@ from typing import Any
 import numpy as np
 import torch
 
+from loci_looped.app.playback import ClipPlayback, Playback, ScenePlayback, view_of
 from loci_looped.app.scenes import lab_scene
 from loci_looped.app.settings import Settings
 from loci_looped.app.wire import Part, numbers, pack
-from loci_looped.app.worlds import ClipWorld, SceneWorld, World, view_of
-from loci_looped.belief import Belief, believe, implant
-from loci_looped.errors import LociError
+from loci_looped.inference.belief import Belief, believe, implant
+from loci_looped.inference.watch import FrameResult, Watcher, to_tensor
 from loci_looped.model.loci import LociLooped
 from loci_looped.model.state import SlotCodes
-from loci_looped.watching import Seen, Watcher, to_tensor
+from loci_looped.utils.errors import LociError
 
-FindClip = Callable[[str], ClipWorld]
+FindClip = Callable[[str], ClipPlayback]
 Request = dict[str, Any]
 
 
@@ -30,10 +30,10 @@ class Session:
         self.model = model
         self.settings = settings
         self.find_clip = find_clip
-        self.world: World | None = None
+        self.world: Playback | None = None
         self.watcher: Watcher | None = None
         self.number = 0
-        self.last: Seen | None = None
+        self.last: FrameResult | None = None
 
     def answer(self, request: Request) -> bytes:
         """What is wrong with a request is told in a LociError; the session goes on as it was."""
@@ -65,17 +65,17 @@ class Session:
 
     def _change(self, request: Request) -> bytes:
         """The world is another one from now on; the mind stays."""
-        if not isinstance(self.world, SceneWorld):
+        if not isinstance(self.world, ScenePlayback):
             raise LociError("Only scenes can be changed while they run, films cannot.")
         changed = self._scene_world(request)
-        if changed.scene.stage != self.world.scene.stage:
+        if changed.scene.backdrop != self.world.scene.backdrop:
             raise LociError("Floor and light cannot change while the scene runs: start it anew.")
         self.world = changed
         return pack({"type": "changed", "length": changed.length})
 
-    def _scene_world(self, request: Request) -> SceneWorld:
+    def _scene_world(self, request: Request) -> ScenePlayback:
         scene = lab_scene(request.get("scene"), self.settings)
-        return SceneWorld(scene, self.model.config.frame, self.settings.view)
+        return ScenePlayback(scene, self.model.config.frame, self.settings.view)
 
     def _preview(self, request: Request) -> bytes:
         """A picture of a scene that is being edited; nothing else changes."""
@@ -144,13 +144,13 @@ class Session:
         parts = values[..., :gestalt], values[..., gestalt : gestalt + 2], values[..., -2], values[..., -1]
         return SlotCodes(*parts), bound
 
-    def _opened(self) -> World:
+    def _opened(self) -> Playback:
         if self.world is None:
             raise LociError("Open a scene or a film first.")
         return self.world
 
 
-def told(seen: Seen) -> tuple[dict[str, Any], dict[str, Part]]:
+def told(seen: FrameResult) -> tuple[dict[str, Any], dict[str, Part]]:
     """One frame for the page: numbers in the header, pictures as parts."""
     percept, nearness = seen.percept, seen.belief.nearness[0]
     slots = [

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from loci_looped.errors import LociError
+from loci_looped.utils.errors import LociError
 
 Part = NDArray[np.uint8] | bytes
 

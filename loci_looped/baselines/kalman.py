@@ -18,7 +18,7 @@ from torch import Tensor
 
 from loci_looped.baselines.protocol import Slots
 from loci_looped.data.clip import Clip
-from loci_looped.errors import LociError
+from loci_looped.utils.errors import LociError
 
 
 @dataclass(frozen=True)
@@ -91,10 +91,10 @@ class KalmanTracker:
         unit = math.hypot(*self.size)
 
         # Predict.
-        ahead = torch.tensor([[1.0, 1.0], [0.0, 1.0]], dtype=torch.float64)
+        next_frame = torch.tensor([[1.0, 1.0], [0.0, 1.0]], dtype=torch.float64)
         push = torch.tensor([0.5, 1.0], dtype=torch.float64) * self.noise.acceleration * unit
-        mean = state.mean @ ahead.T                                                          # (B, K, 2, 2)
-        covariance = ahead @ state.covariance @ ahead.T + torch.outer(push, push)
+        mean = state.mean @ next_frame.T                                                          # (B, K, 2, 2)
+        covariance = next_frame @ state.covariance @ next_frame.T + torch.outer(push, push)
 
         # Update. What is left of a half-hidden object has its centre elsewhere, by up to its radius. (Shrinking
         # is all the filter can go by, so it is slow to follow a screen that falls.)

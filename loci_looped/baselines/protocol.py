@@ -13,7 +13,7 @@ from typing import Protocol, TypeVar, runtime_checkable
 
 from torch import Tensor
 
-from loci_looped.errors import LociError
+from loci_looped.utils.errors import LociError
 
 State = TypeVar("State")
 

@@ -27,8 +27,8 @@ def main(argv: list[str]) -> int:
 
     import torch
 
-    from loci_looped.demonstration import demonstrate
-    from loci_looped.storage import load
+    from loci_looped.inference.networks import load
+    from loci_looped.viz.demo import demonstrate
 
     torch.set_num_threads(1)            # at this size a second thread only gets in the way
     model = load(arguments.network)

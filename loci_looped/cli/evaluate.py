@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import tyro
 
-from loci_looped.errors import LociError
+from loci_looped.utils.errors import LociError
 
 if TYPE_CHECKING:
     from loci_looped.evaluation.experiments.evaluation import Evaluation
@@ -81,8 +81,8 @@ def main(argv: list[str]) -> int:
 
     import torch
 
+    from loci_looped.evaluation.evaluated_model import open_model
     from loci_looped.evaluation.experiments.evaluation import Evaluation, Options
-    from loci_looped.subject import open_subject
 
     torch.set_num_threads(1)
     if arguments.beside and arguments.experiment != "ablation":
@@ -93,10 +93,10 @@ def main(argv: list[str]) -> int:
         modes=arguments.modes, scenario=arguments.scenario, steps=arguments.steps, placement=arguments.placement,
         clips=arguments.clips, lpips=arguments.lpips, batch=arguments.batch, workers=arguments.threads,
     )
-    subjects = [open_subject(name) for name in (arguments.what, *arguments.beside)]
+    models = [open_model(name) for name in (arguments.what, *arguments.beside)]
     begun = time.monotonic()
     with _Bar() as bar:
-        evaluation = Evaluation(subjects, options, bar.tell, _command(argv))
+        evaluation = Evaluation(models, options, bar.tell, _command(argv))
         status = _run(evaluation)
     written = _write(evaluation, arguments)     # first: whoever reads along (`| head`) may go before the end
     _tell(evaluation.results, time.monotonic() - begun)
@@ -143,10 +143,10 @@ class _Bar:
     def __exit__(self, *_: object) -> None:
         self.progress.stop()
 
-    def tell(self, stage: str, done: int, total: int) -> None:
-        if stage not in self.tasks:
-            self.tasks[stage] = self.progress.add_task(stage, total=total)
-        self.progress.update(self.tasks[stage], completed=done, total=total)
+    def tell(self, label: str, done: int, total: int) -> None:
+        if label not in self.tasks:
+            self.tasks[label] = self.progress.add_task(label, total=total)
+        self.progress.update(self.tasks[label], completed=done, total=total)
 
 
 def _tell(results: Results, seconds: float) -> None:
@@ -154,7 +154,7 @@ def _tell(results: Results, seconds: float) -> None:
     from rich.console import Console
     from rich.table import Table
 
-    from loci_looped.evaluation.experiments.headlines import headlines
+    from loci_looped.evaluation.experiments.summary import headlines
 
     console = Console(highlight=False)
     for title, columns, rows in headlines(results):
@@ -174,13 +174,13 @@ def _tell(results: Results, seconds: float) -> None:
 
 def _write(evaluation: Evaluation, arguments: Arguments) -> list[str]:
     """Write the files that are wanted; sentences about them."""
-    told = []
+    on_progress = []
     if arguments.json is not None:
         evaluation.results.write(arguments.json)
-        told.append(f"{len(evaluation.results.numbers)} numbers written to {arguments.json}")
+        on_progress.append(f"{len(evaluation.results.numbers)} numbers written to {arguments.json}")
     if arguments.table is not None:
-        told.append(f"{evaluation.write_table(arguments.table)} rows written to {arguments.table}")
-    return told
+        on_progress.append(f"{evaluation.write_table(arguments.table)} rows written to {arguments.table}")
+    return on_progress
 
 
 def _check_writable(arguments: Arguments) -> None:

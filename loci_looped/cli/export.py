@@ -24,9 +24,9 @@ class Arguments:
 def main(argv: list[str]) -> int:
     arguments = tyro.cli(Arguments, args=argv, prog="loci export")
 
-    from loci_looped import load
-    from loci_looped.errors import LociError
-    from loci_looped.export import deviation, write_graphs
+    from loci_looped.inference.export import deviation, write_graphs
+    from loci_looped.inference.networks import load
+    from loci_looped.utils.errors import LociError
 
     model = load(arguments.network)
     for path in write_graphs(arguments.out, model, arguments.form):

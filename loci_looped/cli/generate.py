@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import tyro
 
-from loci_looped.errors import LociError
+from loci_looped.utils.errors import LociError
 
 if TYPE_CHECKING:
     from loci_looped.data.clip import Clip
-    from loci_looped.data.produce import Clips
+    from loci_looped.data.store.generate import Clips
 
 PREVIEWED = 6       # clips on the contact sheet
 
-# Written out, so that `--help` need not load the generators; a test compares it with loci_looped.data.worlds.
+# Written out, so that `--help` need not load the generators; a test compares.
 Kind = Literal[
     "vanish", "vanish-control", "vanish-control-1", "vanish-surprise",
     "violations", "violations-vanish", "violations-appear", "violations-teleport", "violations-colour",
@@ -57,8 +57,8 @@ def main(argv: list[str]) -> int:
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-    from loci_looped.data.produce import Order, produce
-    from loci_looped.data.sheet import write_sheet
+    from loci_looped.data.store.generate import Order, produce
+    from loci_looped.viz.contact_sheet import write_sheet
 
     order = Order(
         kind=arguments.kind,

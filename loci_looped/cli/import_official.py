@@ -7,7 +7,7 @@ from pathlib import Path
 
 import tyro
 
-from loci_looped.errors import LociError
+from loci_looped.utils.errors import LociError
 
 
 @dataclass(frozen=True)
@@ -31,9 +31,9 @@ def main(argv: list[str]) -> int:
 
     import dataclasses
 
-    from loci_looped.model.config import preset
-    from loci_looped.model.official import read_official
-    from loci_looped.storage import CONFIG, read_config, save_network
+    from loci_looped.configs.network import preset
+    from loci_looped.inference.networks import CONFIG, read_config, save_network
+    from loci_looped.model.released.checkpoint import read_official
 
     if (arguments.out / CONFIG).exists() and not arguments.overwrite:
         raise LociError(f"{arguments.out} already holds a network; choose another folder or add --overwrite.")

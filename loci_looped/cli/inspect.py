@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 
 import tyro
 
-from loci_looped.errors import LociError
+from loci_looped.utils.errors import LociError
 
 if TYPE_CHECKING:
     from loci_looped.data.clip import Clip
-    from loci_looped.data.readers.reading import Reading
+    from loci_looped.data.formats.read_result import ReadResult
 
 
 @dataclass(frozen=True)
@@ -32,8 +32,8 @@ class Arguments:
 def main(argv: list[str]) -> int:
     arguments = tyro.cli(Arguments, args=argv, prog="loci inspect")
 
-    from loci_looped.data.readers.shelf import open_shelf
-    from loci_looped.data.sheet import write_sheet
+    from loci_looped.data.formats.collection import open_shelf
+    from loci_looped.viz.contact_sheet import write_sheet
 
     if arguments.clips < 1:
         raise LociError(f"--clips is at least 1, not {arguments.clips}.")
@@ -63,7 +63,7 @@ def main(argv: list[str]) -> int:
     return 0
 
 
-def describe(name: str, reading: Reading) -> str:
+def describe(name: str, reading: ReadResult) -> str:
     """A few lines about one clip."""
     import numpy as np
 

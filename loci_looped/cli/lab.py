@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import tyro
 
-from loci_looped.errors import LociError
+from loci_looped.utils.errors import LociError
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ def main(argv: list[str]) -> int:
 
     from loci_looped.app.server import create_app
     from loci_looped.app.settings import Settings
-    from loci_looped.storage import load
+    from loci_looped.inference.networks import load
 
     torch.set_num_threads(1)            # workers are threads already
     port = listener.getsockname()[1]

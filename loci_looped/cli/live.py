@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from loci_looped.errors import LociError
+from loci_looped.utils.errors import LociError
 
 if TYPE_CHECKING:
     from loci_looped.viz.canvas import Picture

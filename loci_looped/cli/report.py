@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import tyro
 
-from loci_looped.errors import LociError
+from loci_looped.utils.errors import LociError
 
 if TYPE_CHECKING:
     from loci_looped.evaluation.experiments.results import Results
@@ -48,7 +48,7 @@ def main(argv: list[str]) -> int:
     from loci_looped.evaluation.report.markdown import markdown, summary, write_between
 
     if arguments.markdown is not None:
-        from loci_looped.data.atomic import write_text
+        from loci_looped.utils.atomic import write_text
 
         write_text(arguments.markdown, markdown(sorted_out.results))
         print(f"Tables written to {arguments.markdown}")
@@ -69,7 +69,7 @@ def _sort_out(what: tuple[str, ...]) -> _Named:
     """What each word on the command line is: a file of results, a folder of them, a run, or a network."""
     from loci_looped.evaluation.experiments.results import KIND, read_results
     from loci_looped.evaluation.report.learning import LOG
-    from loci_looped.storage import find_network, shipped_networks
+    from loci_looped.inference.networks import find_network, shipped_networks
 
     results: list[Results] = []
     runs: list[Path] = []
@@ -97,7 +97,7 @@ def _sort_out(what: tuple[str, ...]) -> _Named:
 
 def _has_network(folder: Path) -> bool:
     """A network, that of a finished run, or that of a run's newest checkpoint."""
-    from loci_looped.storage import CONFIG, INSIDE_RUN, WEIGHTS
+    from loci_looped.inference.networks import CONFIG, INSIDE_RUN, WEIGHTS
 
     stored = any((place / CONFIG).is_file() and (place / WEIGHTS).is_file() for place in (folder, folder / INSIDE_RUN))
     return stored or any((folder / "checkpoints").glob("update-*"))
@@ -110,9 +110,9 @@ def _beginning(file: Path) -> str:
 
 
 def _write_page(arguments: Arguments, named: _Named) -> None:
+    from loci_looped.evaluation.evaluated_model import open_model
     from loci_looped.evaluation.report.films import Film, films_of
     from loci_looped.evaluation.report.page import Report, write_report
-    from loci_looped.subject import open_subject
 
     films: list[Film] = []
     remarks: list[str] = []
@@ -122,7 +122,7 @@ def _write_page(arguments: Arguments, named: _Named) -> None:
         torch.set_num_threads(1)
         for name in named.networks:
             try:
-                films += films_of(open_subject(name), arguments.seed)
+                films += films_of(open_model(name), arguments.seed)
             except LociError as error:      # the tables are worth more than the film
                 remarks.append(f"There is no film of {name}. {error}")
     elif arguments.films and named.results:

@@ -11,15 +11,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from loci_looped.errors import LociError
+from loci_looped.utils.errors import LociError
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from loci_looped.training.checkpoint import Checkpoint
-    from loci_looped.training.config import TrainConfig
+    from loci_looped.configs.training import TrainConfig
+    from loci_looped.utils.checkpoint import Checkpoint
 
-# Written out, so that `--help` need not load torch; a test compares them with loci_looped.training.config.
+# Written out, so that `--help` need not load torch; a test compares them with loci_looped.configs.training.
 RECIPES = {
     "adept": "the paper's network and schedule: 1.15 million updates, for GPUs",
     "clevrer": "the paper's, for colliding objects",
@@ -79,10 +79,10 @@ def main(argv: list[str]) -> int:
 
     from rich.console import Console
 
+    from loci_looped.configs.training import recipe
     from loci_looped.training.branch import starting_point
-    from loci_looped.training.checkpoint import newest_checkpoint
-    from loci_looped.training.config import recipe
     from loci_looped.training.resume import config_of, resumed_config
+    from loci_looped.utils.checkpoint import newest_checkpoint
 
     console = Console(stderr=True)
     if line.resume is not None:
@@ -186,10 +186,10 @@ def _train(
     import torch
 
     from loci_looped.training.branch import branch_of, take_over_log
-    from loci_looped.training.checkpoint import checkpoints
     from loci_looped.training.distributed import join
     from loci_looped.training.log import RunLog
     from loci_looped.training.loop import CHECKPOINTS, Trainer
+    from loci_looped.utils.checkpoint import checkpoints
 
     if where.threads < 1:
         raise LociError(f"--threads {where.threads} is too few: a process needs at least one.")

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import tyro
 
-from loci_looped.errors import LociError
+from loci_looped.utils.errors import LociError
 
 if TYPE_CHECKING:
-    from loci_looped.sources import Source
+    from loci_looped.inference.stream import Source
 
 LONG = 3000             # frames; more are only watched when asked for
 
@@ -48,9 +48,9 @@ def main(argv: list[str]) -> int:
 
     import torch
 
-    from loci_looped.data.readers.video import Selection
-    from loci_looped.sources import open_source
-    from loci_looped.storage import load
+    from loci_looped.data.formats.video import Selection
+    from loci_looped.inference.networks import load
+    from loci_looped.inference.stream import open_source
 
     torch.set_num_threads(1)            # at these sizes a second thread only gets in the way
     model = load(arguments.network)
@@ -71,16 +71,16 @@ def watch_to_folder(
     from rich.progress import Progress, TextColumn
 
     from loci_looped.cli.live import Window
-    from loci_looped.data.atomic import replacing
-    from loci_looped.data.film import write_film
+    from loci_looped.data.formats.film_writer import write_film
+    from loci_looped.inference.watch import watch
     from loci_looped.model.loci import LociLooped
+    from loci_looped.utils.atomic import replacing
     from loci_looped.viz.canvas import Picture
     from loci_looped.viz.history import History
     from loci_looped.viz.page import Section, write_page
     from loci_looped.viz.storyboard import Storyboard
     from loci_looped.viz.table import Table
     from loci_looped.viz.timeline import timeline, write_timeline
-    from loci_looped.watching import watch
 
     assert isinstance(model, LociLooped)
     history, board = History(), Storyboard(source.name)

@@ -8,7 +8,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from loci_looped.errors import LociError
+from loci_looped.utils.errors import LociError
 
 ObjectKind = Literal["mover", "screen"]
 EventKind = Literal[

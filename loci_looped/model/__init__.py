@@ -1,6 +1,7 @@
 """The network: figure 2 of the paper, one file per box."""
 
-from .config import PRESETS, LociConfig, preset
+from loci_looped.configs.network import PRESETS, LociConfig, preset
+
 from .loci import WARM_UP_STEPS, Conditions, GateKind, LociLooped
 from .state import Decoded, LociState, SlotCodes, StepOutput
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from .config import LociConfig
+from loci_looped.configs.network import LociConfig
+
 from .state import LociState
 
 

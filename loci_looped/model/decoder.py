@@ -6,9 +6,10 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from loci_looped.configs.network import LociConfig
+
 from .active import Active
 from .blocks import PatchUp, ResidualBlock, gaussian_map, normal_like
-from .config import LociConfig
 from .state import COLOUR_SHIFT, Decoded, SlotCodes
 
 EMPTY_LOGIT = -1e4

@@ -8,9 +8,10 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from loci_looped.configs.network import LociConfig
+
 from .active import Active
 from .blocks import PatchDown, ResidualBlock, binarise, channel_skip, gaussian_map, grid
-from .config import LociConfig
 from .state import SlotCodes
 
 INPUT_CHANNELS = 12

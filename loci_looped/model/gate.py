@@ -7,8 +7,9 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from loci_looped.configs.network import GateConfig
+
 from .blocks import normal_like
-from .config import GateConfig
 from .state import SlotCodes
 
 

@@ -17,7 +17,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from .config import Credit
+from loci_looped.configs.network import Credit
+
 from .gate import rectified_tanh
 from .state import TraceStep
 

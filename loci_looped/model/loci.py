@@ -11,27 +11,24 @@ import copy
 import dataclasses
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import torch
 from torch import Tensor, nn
 
+from loci_looped.configs.network import GateKind, LociConfig, Placement, preset
+
 from .active import Active
 from .blocks import ResidualBlock, gaussian_map
 from .checks import check_background, check_frame, check_switches
-from .config import LociConfig, preset
 from .decoder import Decoder
 from .displacement import IN_TRAINING, IN_USE, corrected, trust
 from .encoder import Encoder
 from .gate import PerceptGate, blend
 from .occlusion import occlusion_state, strongest_visibility
-from .recruiting import Placement, Recruiting, without_unassigned
+from .recruiter import Recruiting, without_unassigned
 from .state import Decoded, LociState, Registry, SlotCodes, StepOutput, stack_in_time
 from .transition import Transition
-
-GateKind = Literal["learned", "open", "visibility", "closed"]
-"""learned: Loci-Looped. open: Loci-Unlooped, the percept is what is sensed. visibility: α = 1 - occlusion. closed:
-imagination."""
 
 WARM_UP_STEPS = 10
 
@@ -88,11 +85,11 @@ class LociLooped(nn.Module):
         return LociState(
             background=background,
             predicted=codes,
-            ahead=Decoded(background, only_background, masks, logits),
+            next_frame=Decoded(background, only_background, masks, logits),
             occlusion=empty,
             previous=codes,
             displacement=codes.position,
-            followed=empty,
+            evidence=empty,
             memory=self.transition.initial_memory(background, batch),
             registry=Registry(never, never, never, empty, empty, zero, zero.bool()),
             age=zero,
@@ -136,7 +133,7 @@ class LociLooped(nn.Module):
         present = self.decoder(sensed, canvas, active, noise)
         registry, seen = self._bind(state.registry, recruited.assigned, present)
         registry = dataclasses.replace(
-            registry, lingering=recruited.lingering, countdown=recruited.countdown,
+            registry, visibility_trace=recruited.visibility_trace, countdown=recruited.countdown,
             settled=registry.settled if warmup else torch.ones_like(registry.settled),
         )
         occlusion = self._occlusion(present, registry.bound, seen)
@@ -153,22 +150,22 @@ class LociLooped(nn.Module):
                 sight = IN_TRAINING if self.training else IN_USE
                 trusted = trusted * trust(percept.position, percept.size, occlusion, present.visible_masks, sight)
             unexpected = sensed.position - previous.position
-            displacement = corrected(state.displacement, unexpected, trusted, state.followed)
+            displacement = corrected(state.displacement, unexpected, trusted, state.evidence)
             displacement = displacement * recruited.bound.unsqueeze(-1)     # who has just been placed has no past
-            heard = None if self.config.official else assigned
-            predicted, memory = self.transition(percept, 1 - alpha, displacement, state.memory, heard, noise)
+            attention_mask = None if self.config.official else assigned
+            predicted, memory = self.transition(percept, 1 - alpha, displacement, state.memory, attention_mask, noise)
             if not self.config.official:
                 predicted = without_unassigned(predicted, assigned)
         same_picture = warmup and not (self.config.official and noise is not None)
-        ahead = present if same_picture else self.decoder(predicted, canvas, active, noise)
+        next_frame = present if same_picture else self.decoder(predicted, canvas, active, noise)
         return self._finish(
             state, StepOutput(
                 sensed=sensed, percept=percept, predicted=predicted, previous=previous, gate=alpha,
-                displacement=displacement, present=present, ahead=ahead,
-                occlusion=occlusion, occlusion_ahead=occlusion, assigned=assigned, bound=registry.bound,
+                displacement=displacement, present=present, next_frame=next_frame,
+                occlusion=occlusion, occlusion_next=occlusion, assigned=assigned, bound=registry.bound,
                 visibility=registry.visibility, error=error, surprise=surprise, objects_before=own_objects,
                 objects_after=None,
-            ), memory, registry, state.followed + trusted, active, warmup=warmup,
+            ), memory, registry, state.evidence + trusted, active, warmup=warmup,
         )
 
     def _imagine_step(
@@ -176,7 +173,7 @@ class LociLooped(nn.Module):
     ) -> tuple[LociState, StepOutput]:
         """The gate is shut: the percept is the prediction, the picture of the present the one made in advance."""
         noise = generator if self.training or self.config.official else None
-        assigned, present = state.registry.assigned, state.ahead
+        assigned, present = state.registry.assigned, state.next_frame
         active = Active.everything(assigned) if self.config.official else Active.of(assigned)
         registry, seen = self._bind(state.registry, assigned, present)
         registry = dataclasses.replace(registry, settled=torch.ones_like(registry.settled))
@@ -186,40 +183,40 @@ class LociLooped(nn.Module):
         )
         if not self.config.official:
             predicted = without_unassigned(predicted, assigned)
-        ahead = self.decoder(predicted, state.background, active, noise)
+        next_frame = self.decoder(predicted, state.background, active, noise)
         occlusion = self._occlusion(present, registry.bound, seen)
         return self._finish(
             state, StepOutput(
                 sensed=percept, percept=percept, predicted=predicted, previous=percept, gate=shut,
-                displacement=state.displacement, present=present, ahead=ahead,
-                occlusion=occlusion, occlusion_ahead=occlusion, assigned=assigned, bound=registry.bound,
+                displacement=state.displacement, present=present, next_frame=next_frame,
+                occlusion=occlusion, occlusion_next=occlusion, assigned=assigned, bound=registry.bound,
                 visibility=registry.visibility, error=torch.zeros_like(present.frame[:, :1]),
                 surprise=torch.zeros_like(occlusion), objects_before=present.object_logits, objects_after=None,
-            ), memory, registry, state.followed, active, warmup=False,
+            ), memory, registry, state.evidence, active, warmup=False,
         )
 
     def _finish(
-        self, state: LociState, output: StepOutput, memory: Any, registry: Registry, followed: Tensor, active: Active,
+        self, state: LociState, output: StepOutput, memory: Any, registry: Registry, evidence: Tensor, active: Active,
         *, warmup: bool,
     ) -> tuple[LociState, StepOutput]:
         """What the prediction implies for the next step, and the state that carries it there."""
-        ahead, predicted = output.ahead, output.predicted
-        seen_ahead = strongest_visibility(ahead) > self.config.recruiting.bound_threshold
-        registry = dataclasses.replace(registry, bound_ahead=seen_ahead)
-        occlusion_ahead = self._occlusion(ahead, registry.bound, seen_ahead)
+        next_frame, predicted = output.next_frame, output.predicted
+        seen_next = strongest_visibility(next_frame) > self.config.recruiting.bound_threshold
+        registry = dataclasses.replace(registry, bound_next=seen_next)
+        occlusion_next = self._occlusion(next_frame, registry.bound, seen_next)
         needs_objects = self.training and not warmup and self.config.own_object == "whole"
         objects_after = self.decoder.objects(predicted, active) if needs_objects else None
-        output = dataclasses.replace(output, occlusion_ahead=occlusion_ahead, objects_after=objects_after)
+        output = dataclasses.replace(output, occlusion_next=occlusion_next, objects_after=objects_after)
         held = state.registry.bound & output.assigned & (not warmup)
         following = LociState(
             background=state.background,
             predicted=predicted,
             # Only the object masks carry a gradient over to the next step, as in the paper.
-            ahead=dataclasses.replace(ahead.detach(), object_masks=ahead.object_masks),
-            occlusion=occlusion_ahead,
+            next_frame=dataclasses.replace(next_frame.detach(), object_masks=next_frame.object_masks),
+            occlusion=occlusion_next,
             previous=output.previous.detach(),
             displacement=output.displacement,
-            followed=followed * held,
+            evidence=evidence * held,
             memory=memory,
             registry=registry,
             age=state.age + 1,
@@ -233,10 +230,10 @@ class LociLooped(nn.Module):
     def _error(self, frame: Tensor, state: LociState, blackout: Tensor | None) -> tuple[Tensor, Tensor]:
         """E (B, 1, H, W), where the prediction failed and something is there; and each slot's share of it (B, K)."""
         from_background = _distance(frame, state.background)
-        missed = frame - state.ahead.frame
+        missed = frame - state.next_frame.frame
         first = (state.age == 0).view(-1, 1, 1, 1)
-        error = torch.where(first, from_background, _distance(frame, state.ahead.frame).sqrt() * from_background)
-        masks = state.ahead.visible_masks                                                           # (B, K, H, W)
+        error = torch.where(first, from_background, _distance(frame, state.next_frame.frame).sqrt() * from_background)
+        masks = state.next_frame.visible_masks                                                           # (B, K, H, W)
         squared = (masks.square() * missed.square().mean(1, keepdim=True)).mean((2, 3))
         surprise = squared / masks.sum((2, 3)).clamp(min=1e-8) * ~first.view(-1, 1)
         if blackout is not None:
@@ -248,19 +245,19 @@ class LociLooped(nn.Module):
         self, state: LociState, previous: SlotCodes, canvas: Tensor, active: Active, noise: torch.Generator | None
     ) -> tuple[Tensor, Tensor]:
         """Visible and whole-object masks predicted for this frame; at the very first step those of the fresh slots."""
-        ahead = state.ahead
+        next_frame = state.next_frame
         if not state.fresh:
-            return ahead.visible_masks_with_background, ahead.object_masks
+            return next_frame.visible_masks_with_background, next_frame.object_masks
         first = (state.age == 0).view(-1, 1, 1, 1)
         fresh = self.decoder(previous, canvas, active, noise)
         return (
-            torch.where(first, fresh.visible_masks_with_background, ahead.visible_masks_with_background),
-            torch.where(first, fresh.object_masks, ahead.object_masks),
+            torch.where(first, fresh.visible_masks_with_background, next_frame.visible_masks_with_background),
+            torch.where(first, fresh.object_masks, next_frame.object_masks),
         )
 
     def _own_objects(self, state: LociState, previous: SlotCodes, bound: Tensor, active: Active) -> Tensor:
         if self.config.own_object == "painted":
-            return state.ahead.object_logits * bound[..., None, None, None]
+            return state.next_frame.object_logits * bound[..., None, None, None]
         return self.decoder.objects(previous, active)
 
     def _bind(self, registry: Registry, assigned: Tensor, present: Decoded) -> tuple[Registry, Tensor]:
@@ -268,7 +265,7 @@ class LociLooped(nn.Module):
         strongest = strongest_visibility(present)
         seen = strongest > self.config.recruiting.bound_threshold
         settled = registry.settled.unsqueeze(1)
-        seen = seen & (~settled | registry.bound_ahead | registry.bound)
+        seen = seen & (~settled | registry.bound_next | registry.bound)
         bound = seen | (settled & registry.bound)
         visibility = torch.where(settled, torch.maximum(registry.visibility, strongest), strongest)
         return dataclasses.replace(registry, assigned=assigned, bound=bound, visibility=visibility), seen
@@ -290,18 +287,18 @@ class LociLooped(nn.Module):
             noise = generator if self.training else None
             alpha = self.gate(sensed, occlusion, previous, state.occlusion, earlier, noise)
         if self.config.gate.open_when_lost:
-            holds = bound & ~self._lost(state.ahead, previous)
+            holds = bound & ~self._lost(state.next_frame, previous)
             alpha = torch.where(holds.unsqueeze(-1), alpha, torch.ones_like(alpha))
         if hold is not None:
             alpha = alpha * ~(hold & bound).unsqueeze(-1)
         return alpha
 
     @torch.no_grad()
-    def _lost(self, ahead: Decoded, previous: SlotCodes) -> Tensor:
+    def _lost(self, next_frame: Decoded, previous: SlotCodes) -> Tensor:
         """(B, K) bool: slots that are expected to show nothing although no other slot stands before them."""
-        shows = ahead.visible_masks.amax((2, 3)) > 0.5
+        shows = next_frame.visible_masks.amax((2, 3)) > 0.5
         own = gaussian_map(previous.position, previous.size, self.config.frame)                 # (B, K, H, W)
-        others = ahead.visible_masks.sum(1, keepdim=True) - ahead.visible_masks
+        others = next_frame.visible_masks.sum(1, keepdim=True) - next_frame.visible_masks
         covered = (own * others).sum((2, 3)) / own.sum((2, 3)).clamp(min=1e-6)
         return ~shows & (covered < 0.5)
 
@@ -353,7 +350,7 @@ class LociLooped(nn.Module):
     @staticmethod
     def from_official(path: str | Path, config: LociConfig | str) -> LociLooped:
         """The authors' checkpoint as a network of ours, with the released behaviour switched on."""
-        from .official import read_official
+        from .released.checkpoint import read_official
 
         return read_official(path, config).model
 

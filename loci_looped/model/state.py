@@ -114,9 +114,9 @@ class Registry(TensorTree):
 
     assigned: Tensor        # (B, K) bool: looks at a place
     bound: Tensor           # (B, K) bool: holds an object; never lost once the sequence has settled
-    bound_ahead: Tensor     # (B, K) bool: visible in the prediction made for this frame
+    bound_next: Tensor     # (B, K) bool: visible in the prediction made for this frame
     visibility: Tensor      # (B, K) strongest visible mask so far, s̄
-    lingering: Tensor       # (B, K) leaky visibility, used while the binding strength is below 1
+    visibility_trace: Tensor       # (B, K) leaky visibility, used while the binding strength is below 1
     countdown: Tensor       # (B,) steps until a slot may be recruited again
     settled: Tensor         # (B,) bool: the warm-up and the first step are over, bindings are final
 
@@ -127,11 +127,11 @@ class LociState(TensorTree):
 
     background: Tensor          # (B, 3, H, W) the scene without objects
     predicted: SlotCodes        # (Ĝ, P̂) for the frame to come
-    ahead: Decoded              # their decoding
+    next_frame: Decoded              # their decoding
     occlusion: Tensor           # (B, K) Ô predicted for the frame to come
     previous: SlotCodes         # the prediction the last step started from
     displacement: Tensor        # (B, K, 2) how far percepts have been moving per step
-    followed: Tensor            # (B, K) over how many well seen steps the displacement was learnt
+    evidence: Tensor            # (B, K) over how many well seen steps the displacement was learnt
     memory: Memory
     registry: Registry
     age: Tensor                 # (B,) steps consumed
@@ -207,9 +207,9 @@ class StepOutput(TensorTree):
     gate: Tensor                # (B, K, 2) α: gestalt, position; 0 is pure imagination
     displacement: Tensor        # (B, K, 2) how far percepts have been moving per step
     present: Decoded            # the present as sensed
-    ahead: Decoded              # the next frame as imagined
+    next_frame: Decoded              # the next frame as imagined
     occlusion: Tensor           # (B, K) O of the present, in [0, 1]
-    occlusion_ahead: Tensor     # (B, K) Ô of the prediction
+    occlusion_next: Tensor     # (B, K) Ô of the prediction
     assigned: Tensor            # (B, K) bool
     bound: Tensor               # (B, K) bool
     visibility: Tensor          # (B, K) s̄

@@ -8,8 +8,9 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from loci_looped.configs.network import EXCHANGE_WIDTH, LociConfig
+
 from .blocks import ResidualBlock, binarise
-from .config import EXCHANGE_WIDTH, LociConfig
 from .gatelord import GateL0RD
 from .state import Memory, SlotCodes, TraceStep
 
@@ -45,16 +46,16 @@ class SlotAttention(nn.Module):
         nn.init.zeros_(self.project_in.bias)
         nn.init.zeros_(self.project_out.bias)
 
-    def forward(self, x: Tensor, heard: Tensor | None) -> Tensor:
+    def forward(self, x: Tensor, attention_mask: Tensor | None) -> Tensor:
         """`heard` (B, K) says which slots the others may attend to; None means all."""
         query, key, value = (
             part.unflatten(-1, (self.heads, -1)).transpose(1, 2) for part in self.project_in(x).chunk(3, dim=-1)
         )
         allowed = None
-        if heard is not None:
+        if attention_mask is not None:
             # Every slot may hear itself, so that no row of the soft-max is empty.
             itself = torch.eye(x.shape[1], dtype=torch.bool, device=x.device)
-            allowed = (heard[:, None, :] | itself).unsqueeze(1)
+            allowed = (attention_mask[:, None, :] | itself).unsqueeze(1)
         mixed = F.scaled_dot_product_attention(query, key, value, attn_mask=allowed)
         return x + self.gain * self.project_out(mixed.transpose(1, 2).flatten(2))
 
@@ -101,7 +102,7 @@ class Transition(nn.Module):
         return Memory(hidden=(empty,) * memories, history=((),) * self.config.transition.layers)
 
     def forward(
-        self, percept: SlotCodes, closed: Tensor, displacement: Tensor, memory: Memory, heard: Tensor | None,
+        self, percept: SlotCodes, closed: Tensor, displacement: Tensor, memory: Memory, attention_mask: Tensor | None,
         generator: torch.Generator | None,
     ) -> tuple[SlotCodes, Memory]:
         """`closed` (B, K, 2) is 1 - α; `displacement` (B, K, 2) is used only where the config asks for it."""
@@ -111,7 +112,7 @@ class Transition(nn.Module):
             parts.append(displacement)
         x = self.embed(torch.cat(parts, dim=-1))
         layers = self._shared if self.config.transition.kind == "shared" else self._standard
-        x, memory = layers(x, memory, heard)
+        x, memory = layers(x, memory, attention_mask)
         codes = self._codes(self.read_out(x), percept, generator)
         limit = self.config.transition.deviation
         return dataclasses.replace(
@@ -121,13 +122,13 @@ class Transition(nn.Module):
             priority=_near(codes.priority, percept.priority, limit / 10),
         ), memory
 
-    def _standard(self, x: Tensor, memory: Memory, heard: Tensor | None) -> tuple[Tensor, Memory]:
+    def _standard(self, x: Tensor, memory: Memory, attention_mask: Tensor | None) -> tuple[Tensor, Memory]:
         hidden, history = list(memory.hidden), list(memory.history)
         for i, (attend, recur) in enumerate(zip(self.attention, self.recurrent, strict=True)):
-            x, hidden[i], history[i] = recur(attend(x, heard), hidden[i], history[i])
+            x, hidden[i], history[i] = recur(attend(x, attention_mask), hidden[i], history[i])
         return x, Memory(tuple(hidden), tuple(history))
 
-    def _shared(self, x: Tensor, memory: Memory, heard: Tensor | None) -> tuple[Tensor, Memory]:
+    def _shared(self, x: Tensor, memory: Memory, attention_mask: Tensor | None) -> tuple[Tensor, Memory]:
         embedded = x.shape[-1]
         x = F.pad(x, (0, EXCHANGE_WIDTH))
         (hidden,), history = memory.hidden, list(memory.history)
@@ -135,7 +136,7 @@ class Transition(nn.Module):
             both = torch.cat([x, hidden], dim=-1)
             # The released code runs the whole stack of attention layers in every round.
             for attend in self.attention if self.config.official else [self.attention[i]]:
-                both = attend(both, heard)
+                both = attend(both, attention_mask)
             x, hidden, history[i] = recur(both[..., : x.shape[-1]], hidden, history[i])
         return x[..., :embedded], Memory((hidden,), tuple(history))
 

@@ -11,9 +11,9 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from loci_looped.errors import LociError
+from loci_looped.configs.training import TrainConfig
 from loci_looped.model import LociLooped
-from loci_looped.training.config import TrainConfig
+from loci_looped.utils.errors import LociError
 
 
 def accelerate(model: LociLooped, config: TrainConfig, device: torch.device) -> None:

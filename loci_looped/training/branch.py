@@ -13,12 +13,12 @@ from typing import Any
 
 from torch import Tensor
 
-from loci_looped.data.atomic import write_text
-from loci_looped.errors import LociError
-from loci_looped.training.checkpoint import Checkpoint, checkpoints, newest_checkpoint, read_checkpoint
-from loci_looped.training.config import TrainConfig, differences
+from loci_looped.configs.training import TrainConfig, differences
 from loci_looped.training.log import LOG
 from loci_looped.training.resume import config_of
+from loci_looped.utils.atomic import write_text
+from loci_looped.utils.checkpoint import Checkpoint, checkpoints, newest_checkpoint, read_checkpoint
+from loci_looped.utils.errors import LociError
 
 LISTED = 12
 """So many parts of a network are named in a sentence; of more than that, the rest is counted."""

@@ -1,153 +1,16 @@
-"""The curriculum: which circumstances the network learns under, as a function of the number of updates.
+"""The curriculum at work: the circumstances a network learns under, as a function of the number of updates.
 
-Three phases, as in the paper. *foreground*: all slots look for objects on a black background. *recruiting*: one slot at
-a time, while the background fades in. *imagination*: the percept gate learns, and slots are sometimes made to live in
-their predictions. Circumstances are looked up at the beginning of each sequence and hold until its end.
+Circumstances are looked up at the beginning of each sequence and hold until its end.
 """
 
 from __future__ import annotations
 
-import bisect
 import math
 from dataclasses import dataclass
-from typing import Literal
 
+from loci_looped.configs.curriculum import Canvas, Curriculum, PhaseName
+from loci_looped.configs.network import Placement
 from loci_looped.model import Conditions
-from loci_looped.model.recruiting import Placement
-
-Phase = Literal["foreground", "recruiting", "imagination"]
-
-
-@dataclass(frozen=True)
-class Curriculum:
-    updates: int = 1_150_000
-    """Training ends here."""
-    foreground_until: int = 30_000
-    still_until: int = 0
-    """Beyond the paper: so long every step is a warm-up on its frame; nothing is predicted, slots learn to draw."""
-    still_steps: int = 0
-    """Beyond the paper: so long a sequence is one frame of each clip, drawn at random and looked at so many times; then
-    other clips come. With 0 it is the whole clip, and the network sees little else for as many updates."""
-    placement: Placement = "stochastic"
-    """How free slots are placed in the foreground phase."""
-    settle_stochastically: bool = False
-    """Place slots stochastically during every warm-up, also after the foreground phase (the released CLEVRER recipe).
-    """
-    background_from: int = 30_000
-    background_over: int = 30_000
-    """Updates over which the background fades in."""
-    canvas: Literal["black", "colours", "released"] = "released"
-    """What stands for the background while it fades in. "black": black in the picture and in its target. "colours": a
-    random colour per scene and step, in both, so that only opaque objects fit. "released": black in the target alone.
-    """
-    colours_from: int = 0
-    """Before this update the canvas of random colours is still black: slots learn to draw first, then to cover."""
-    colours_share: float = 0.0
-    """Share of the sequences that keep random colours behind the objects for good, so that masks stay opaque."""
-    gate_from: int = 60_000
-    """The percept gate learns from here on; beyond `updates` the network stays Loci-Unlooped."""
-    binding: Literal["slow", "hard"] = "slow"
-    """"slow": bindings harden over 100 000 forward calls (the paper); "hard": at once after the foreground phase."""
-    window_from: int = 1
-    window_to: int = 2
-    window_every: int = 200_000
-    """Back-propagation goes through so many steps; one more every `window_every` updates."""
-    window_steps: tuple[tuple[int, int], ...] = ()
-    """(update, length): through so many steps from that update on, instead of the regular growth above."""
-    drop_rest: bool = False
-    """Leave out the last steps of a clip that do not fill a window, as the released code does."""
-    gate_window: int = 0
-    """Once the gate learns, back-propagation goes through so many steps; 0 leaves it at the schedule above."""
-    blackout_from: float = 0.0
-    blackout_to: float = 0.0
-    blackout_every: int = 10_000
-    """Share of black frames once the gate learns; it rises by 0.01 every so many updates."""
-    hold: float = 0.0
-    """Beyond the paper: probability per frame and slot that a window of forced imagination begins."""
-    imagine_from: int = 0
-    """Forced imagination (and `gate_window`) begins here, before the gate learns, so that there is something worth
-    imagining when it may close; 0 begins with the gate."""
-    hold_from: int = 2
-    hold_to: int = 8
-    """Shortest and longest window of forced imagination, in frames."""
-    error_dropout: float = 0.0
-    """Share of steps whose error map is withheld."""
-
-    def __post_init__(self) -> None:
-        if self.updates < 1:
-            raise ValueError(f"curriculum.updates is {self.updates}; training needs at least one update.")
-        if not 1 <= self.window_from <= self.window_to:
-            raise ValueError(
-                f"curriculum.window_from {self.window_from} and window_to {self.window_to} must be 1 <= from <= to."
-            )
-        if any(length < 1 for _, length in self.window_steps):
-            raise ValueError(f"curriculum.window_steps {self.window_steps} has a window without a step.")
-        if self.still_steps < 0:
-            raise ValueError(f"curriculum.still_steps is {self.still_steps}, but it must not be negative.")
-        for name in ("window_every", "blackout_every", "hold_from"):
-            if getattr(self, name) < 1:
-                raise ValueError(f"curriculum.{name} is {getattr(self, name)}, but it must be at least 1.")
-        if self.hold_to < self.hold_from:
-            raise ValueError(f"curriculum.hold_to {self.hold_to} is smaller than hold_from {self.hold_from}.")
-        for name in ("blackout_from", "blackout_to", "hold", "error_dropout", "colours_share"):
-            if not 0 <= getattr(self, name) <= 1:
-                raise ValueError(f"curriculum.{name} is {getattr(self, name)}, but it is a probability.")
-
-    def at(self, update: int, calls: int) -> Stage:
-        """The circumstances after so many updates and forward calls."""
-        foreground, imagination = update < self.foreground_until, update >= self.gate_from
-        imagines = update >= (self.imagine_from or self.gate_from)
-        fade = min(1.0, max(0.0, (update - self.background_from) / max(1, self.background_over)))
-        hard = self.binding == "hard" and not foreground
-        strength = 1.0 if hard else binding_strength(calls) if self.binding == "slow" else 0.0
-        scheduled = min(self.window_to, self.window_from + update // self.window_every)
-        for start, length in self.window_steps:
-            scheduled = length if update >= start else scheduled
-        blackout = min(self.blackout_to, self.blackout_from + 0.01 * ((update - self.gate_from) // self.blackout_every))
-        return Stage(
-            phase="imagination" if imagination else "foreground" if foreground else "recruiting",
-            placement=self.placement if foreground else "incremental",
-            settle_placement=(
-                "stochastic" if self.settle_stochastically else self.placement if foreground else "incremental"
-            ),
-            clean=not foreground,
-            binding_strength=strength,
-            fade=fade,
-            canvas="black" if self.canvas == "colours" and update < self.colours_from else self.canvas,
-            gate_learns=imagination,
-            window=self.gate_window if imagines and self.gate_window else scheduled,
-            blackout=max(0.0, blackout) if imagination else 0.0,
-            hold=self.hold if imagines else 0.0,
-            still=update < self.still_until,
-        )
-
-    def describe(self) -> list[str]:
-        """The named events in the order in which they happen, for the first screen of a run."""
-        behind = {"black": "on black", "colours": "on random colours", "released": "background black in the target"}
-        placed = {"stochastic": "at random", "error_sampled": "drawn by the error", "incremental": "one by one"}
-        gate = ["the percept gate learns"]
-        if self.gate_window:
-            gate.append(f"back-propagation through {self.gate_window} steps")
-        if self.hold:
-            gate.append(f"slots held shut for {self.hold_from} to {self.hold_to} frames")
-        if self.blackout_to:
-            gate.append(f"{100 * self.blackout_from:.0f} to {100 * self.blackout_to:.0f} % of the frames black")
-        events = [
-            (0, f"foreground: slots placed {placed[self.placement]}, {behind[self.canvas]}"),
-            (self.foreground_until, "recruiting: one slot at a time"),
-            (self.background_from, f"background fades in over {self.background_over} updates"),
-            (self.gate_from, "imagination: " + ", ".join(gate)),
-            (self.updates, "end"),
-        ]
-        more = range(1, self.window_to - self.window_from + 1)
-        windows = self.window_steps or tuple((self.window_every * n, self.window_from + n) for n in more)
-        events += [(start, f"back-propagation through {n} steps") for start, n in windows]
-        if self.still_until:
-            events.append((self.still_until, "from single frames to films"))
-        events.sort(key=lambda event: event[0])
-        last = bisect.bisect_right([update for update, _ in events], self.updates)
-        return [f"{update:>9}  {text}" for update, text in events[:last]]
-
 
 HARDENED = 100_059
 """After so many forward calls the released schedule's single-precision tanh is exactly 1: bindings are permanent."""
@@ -159,16 +22,16 @@ def binding_strength(calls: int) -> float:
 
 
 @dataclass(frozen=True)
-class Stage:
+class Phase:
     """The circumstances of one training sequence."""
 
-    phase: Phase
+    name: PhaseName
     placement: Placement
     settle_placement: Placement
     clean: bool
     binding_strength: float
     fade: float                 # β: how much of the background is there yet
-    canvas: Literal["black", "colours", "released"]
+    canvas: Canvas
     gate_learns: bool
     window: int
     blackout: float
@@ -182,3 +45,33 @@ class Stage:
             binding_strength=self.binding_strength,
             clean=self.clean,
         )
+
+
+def phase_at(curriculum: Curriculum, update: int, calls: int) -> Phase:
+    """The circumstances after so many updates and forward calls."""
+    foreground, imagination = update < curriculum.foreground_until, update >= curriculum.gate_from
+    imagines = update >= (curriculum.imagine_from or curriculum.gate_from)
+    fade = min(1.0, max(0.0, (update - curriculum.background_from) / max(1, curriculum.background_over)))
+    hard = curriculum.binding == "hard" and not foreground
+    strength = 1.0 if hard else binding_strength(calls) if curriculum.binding == "slow" else 0.0
+    scheduled = min(curriculum.window_to, curriculum.window_from + update // curriculum.window_every)
+    for start, length in curriculum.window_steps:
+        scheduled = length if update >= start else scheduled
+    risen = 0.01 * ((update - curriculum.gate_from) // curriculum.blackout_every)
+    blackout = min(curriculum.blackout_to, curriculum.blackout_from + risen)
+    return Phase(
+        name="imagination" if imagination else "foreground" if foreground else "recruiting",
+        placement=curriculum.placement if foreground else "incremental",
+        settle_placement=(
+            "stochastic" if curriculum.settle_stochastically else curriculum.placement if foreground else "incremental"
+        ),
+        clean=not foreground,
+        binding_strength=strength,
+        fade=fade,
+        canvas="black" if curriculum.canvas == "colours" and update < curriculum.colours_from else curriculum.canvas,
+        gate_learns=imagination,
+        window=curriculum.gate_window if imagines and curriculum.gate_window else scheduled,
+        blackout=max(0.0, blackout) if imagination else 0.0,
+        hold=curriculum.hold if imagines else 0.0,
+        still=update < curriculum.still_until,
+    )

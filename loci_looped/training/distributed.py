@@ -15,8 +15,8 @@ import torch
 import torch.distributed as dist
 from torch import Tensor
 
-from loci_looped.errors import LociError
 from loci_looped.model import LociLooped
+from loci_looped.utils.errors import LociError
 
 PATIENCE = timedelta(hours=12)
 """How long processes wait for one another; the first may have to generate the clips."""
@@ -25,7 +25,7 @@ Result = TypeVar("Result")
 
 
 @dataclass(frozen=True)
-class World:
+class ProcessGroup:
     rank: int = 0
     size: int = 1
     device: torch.device = field(default_factory=lambda: torch.device("cpu"))
@@ -91,14 +91,14 @@ class World:
             dist.destroy_process_group()
 
 
-def join(batch: int, device: str = "cpu") -> World:
+def join(batch: int, device: str = "cpu") -> ProcessGroup:
     """The world torchrun has made, or a world of one."""
     chosen = torch.device(device)
     if chosen.type == "cuda" and not torch.cuda.is_available():
         raise LociError("There is no CUDA device here (or this PyTorch cannot use it): train with --device cpu.")
     size = int(os.environ.get("WORLD_SIZE", "1"))
     if size == 1:
-        return World(device=chosen)
+        return ProcessGroup(device=chosen)
     if batch % size:
         raise LociError(
             f"A batch of {batch} cannot be shared evenly by {size} processes; choose a multiple with --data.batch."
@@ -108,4 +108,4 @@ def join(batch: int, device: str = "cpu") -> World:
         torch.cuda.set_device(chosen)
     if not dist.is_initialized():
         dist.init_process_group("nccl" if chosen.type == "cuda" else "gloo", timeout=PATIENCE)
-    return World(dist.get_rank(), size, chosen)
+    return ProcessGroup(dist.get_rank(), size, chosen)

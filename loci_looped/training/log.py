@@ -11,7 +11,7 @@ from typing import Any
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
-from loci_looped.data.atomic import write_text
+from loci_looped.utils.atomic import write_text
 
 LOG = "log.jsonl"
 

@@ -12,18 +12,16 @@ from typing import Any, NoReturn
 import numpy as np
 import torch
 
-from loci_looped.data.atomic import replacing
+from loci_looped.configs.training import TrainConfig
 from loci_looped.data.clip import Clip
-from loci_looped.data.dataset import Batch
-from loci_looped.errors import LociError
+from loci_looped.data.store.dataset import Batch
+from loci_looped.inference.networks import INSIDE_RUN, save_network
 from loci_looped.model import GateKind, LociLooped
-from loci_looped.storage import INSIDE_RUN, save_network
 from loci_looped.training.acceleration import accelerate
-from loci_looped.training.checkpoint import Checkpoint, newest_checkpoint, write_checkpoint
-from loci_looped.training.config import TrainConfig
-from loci_looped.training.curriculum import Stage
-from loci_looped.training.distributed import World
-from loci_looped.training.health import complaints
+from loci_looped.training.clips import Report, TrainingClips, open_dataset
+from loci_looped.training.curriculum import Phase, phase_at
+from loci_looped.training.diagnostics import diagnose
+from loci_looped.training.distributed import ProcessGroup
 from loci_looped.training.log import Averages, RunLog
 from loci_looped.training.optimiser import (
     build_optimiser,
@@ -33,10 +31,12 @@ from loci_looped.training.optimiser import (
     set_learning_rate,
 )
 from loci_looped.training.sequence import unroll
-from loci_looped.training.source import Report, TrainingClips, open_dataset
 from loci_looped.training.stopping import asked_to_stop
 from loci_looped.training.strip import film_strip
 from loci_looped.training.validation import Validation, validate, validation_clips
+from loci_looped.utils.atomic import replacing
+from loci_looped.utils.checkpoint import Checkpoint, newest_checkpoint, write_checkpoint
+from loci_looped.utils.errors import LociError
 
 CHECKPOINTS, STRIPS = "checkpoints", "strips"
 
@@ -45,10 +45,10 @@ class Trainer:
     """A run in a folder. Its state is exactly what a checkpoint holds; between two sequences it can stop and go on."""
 
     def __init__(
-        self, config: TrainConfig, folder: Path, clips: TrainingClips | None = None, world: World | None = None
+        self, config: TrainConfig, folder: Path, clips: TrainingClips | None = None, world: ProcessGroup | None = None
     ):
         self.config, self.folder = config, folder
-        self.world = world or World()
+        self.world = world or ProcessGroup()
         torch.manual_seed(config.seed)          # the weights' start; everything later draws from self.generator
         self.model = LociLooped(config.model).to(self.world.device)
         self.average = copy.deepcopy(self.model).requires_grad_(False)
@@ -80,12 +80,12 @@ class Trainer:
             while not (self.is_complete() or self.world.agree(self._stop)):
                 self._grow_if_due()
                 clips = self.open_clips()
-                stage = self.config.curriculum.at(self.update, self.calls)
-                self._learn(clips.batch_at(self.batches), stage, log)
-                if stage.fade >= 1 and self.update - self.looked >= self.config.validate_every:
+                phase = phase_at(self.config.curriculum, self.update, self.calls)
+                self._learn(clips.batch_at(self.batches), phase, log)
+                if phase.fade >= 1 and self.update - self.looked >= self.config.validate_every:
                     self.looked = self.update
-                    self._look(stage, log)
-                next_phase = self.config.curriculum.at(self.update, self.calls).phase != stage.phase
+                    self._look(phase, log)
+                next_phase = phase_at(self.config.curriculum, self.update, self.calls).name != phase.name
                 if next_phase:
                     self.milestones.append(self.update)
                 if self.world.agree(next_phase or time.monotonic() - saved > 60 * self.config.checkpoint_minutes):
@@ -94,20 +94,20 @@ class Trainer:
         self.save()
         self.is_over = self.is_complete()
         if self.is_over and self.world.is_first:
-            last_look = self._look(self.config.curriculum.at(self.update, self.calls), log)
+            last_look = self._look(phase_at(self.config.curriculum, self.update, self.calls), log)
             save_network(self.folder / INSIDE_RUN, self.network(), {
                 "recipe": self.config.name, "seed": self.config.seed, "updates": self.update,
                 "minutes": round(self.seconds / 60, 1), "validation": last_look.to_json() if last_look else None,
             })
         return last_look
 
-    def _learn(self, batch: Batch, stage: Stage, log: RunLog | None) -> None:
+    def _learn(self, batch: Batch, phase: Phase, log: RunLog | None) -> None:
         """One sequence: an update per window."""
         started, before = time.monotonic(), self.seconds
         optimiser, updates = self.config.optimiser, self.config.curriculum.updates
         frames, background = self.world.share(batch.frames), self.world.share(batch.background)
         self.model.train()
-        for window in unroll(self.model, frames, background, stage, self.config, self.generator):
+        for window in unroll(self.model, frames, background, phase, self.config, self.generator):
             loss = float(window.loss.detach())
             if not math.isfinite(loss):
                 broken = ", ".join(name for name, value in window.parts.items() if not math.isfinite(value))
@@ -126,7 +126,7 @@ class Trainer:
             self.seconds = before + time.monotonic() - started
             self.means.add(window.parts | {"loss": loss, "gradient_norm": norm})
             if self.update % self.config.log_every == 0:
-                self._report(stage, log, rate)
+                self._report(phase, log, rate)
             if self.update >= updates:
                 break
         self.batches += 1
@@ -173,31 +173,31 @@ class Trainer:
 
     # ---------------------------------------------------------------- what it tells
 
-    def _report(self, stage: Stage, log: RunLog | None, rate: float) -> None:
+    def _report(self, phase: Phase, log: RunLog | None, rate: float) -> None:
         values = self.means.take()
         if log is None:
             return
         speed = self.update / max(self.seconds, 1e-9)
         values |= {"learning_rate": rate, "seconds": self.seconds, "updates_per_second": speed}
-        log.record("train", self.update, values | {"phase": stage.phase})
-        log.progress(self.update, stage.phase, values)
-        self._complain(complaints(self.update, stage.phase, values), log)
+        log.record("train", self.update, values | {"phase": phase.name})
+        log.progress(self.update, phase.name, values)
+        self._complain(diagnose(self.update, phase.name, values), log)
 
-    def _look(self, stage: Stage, log: RunLog | None) -> Validation | None:
+    def _look(self, phase: Phase, log: RunLog | None) -> Validation | None:
         """Validation scenes and a film strip; evaluation draws no random numbers, so it does not disturb training."""
         if log is None or not self.config.validation_scenes:
             return None
         network = self.network()
-        gate: GateKind = "learned" if stage.gate_learns else "open"
+        gate: GateKind = "learned" if phase.gate_learns else "open"
         if not self._scenes:
             self._scenes = validation_clips(
                 self.config.validation_scenes, network.config.frame, self.config.data.world, self.config.data.stride
             )
         look = validate(network, self._scenes, gate)
-        log.record("validation", self.update, look.to_json() | {"phase": stage.phase, "seconds": self.seconds})
+        log.record("validation", self.update, look.to_json() | {"phase": phase.name, "seconds": self.seconds})
         log.say(f"{self.update:>8} {look.line()}")
         film_strip(network, self._scenes[0], gate, self.folder / STRIPS / f"update-{self.update:09d}.png")
-        self._complain(complaints(self.update, stage.phase, {}, look), log)
+        self._complain(diagnose(self.update, phase.name, {}, look), log)
         return look
 
     def _complain(self, found: dict[str, str], log: RunLog) -> None:

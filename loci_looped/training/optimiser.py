@@ -9,8 +9,8 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from loci_looped.configs.training import OptimiserConfig
 from loci_looped.model import LociLooped
-from loci_looped.training.config import OptimiserConfig
 
 WARM_START = 100
 """AdamW's learning rate rises over the first updates; rectified Adam does that by itself."""

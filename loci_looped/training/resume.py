@@ -5,9 +5,9 @@ from __future__ import annotations
 import dataclasses
 from pathlib import Path
 
-from loci_looped.errors import LociError
-from loci_looped.training.checkpoint import Checkpoint
-from loci_looped.training.config import TrainConfig, differences
+from loci_looped.configs.training import TrainConfig, differences
+from loci_looped.utils.checkpoint import Checkpoint
+from loci_looped.utils.errors import LociError
 
 RESUME_MAY_CHANGE = ("minutes", "checkpoint_minutes", "log_every", "validate_every", "validation_scenes")
 """What does not change the course of training may differ when a run is resumed."""

@@ -9,10 +9,10 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from loci_looped.configs.training import LossConfig, TrainConfig
 from loci_looped.model import LociLooped, LociState, StepOutput
 from loci_looped.model import losses as losses_of
-from loci_looped.training.config import LossConfig, TrainConfig
-from loci_looped.training.curriculum import Stage
+from loci_looped.training.curriculum import Phase
 
 
 @dataclass(frozen=True)
@@ -32,63 +32,63 @@ class Target:
     front: Tensor       # (B, 1, H, W)
 
     @staticmethod
-    def of(frame: Tensor, background: Tensor, stage: Stage, colour: Tensor) -> Target:
+    def of(frame: Tensor, background: Tensor, phase: Phase, colour: Tensor) -> Target:
         front = losses_of.foreground(frame, background)
-        return Target(frame if stage.fade >= 1 else front * frame + (1 - front) * fade_in(frame, stage, colour), front)
+        return Target(frame if phase.fade >= 1 else front * frame + (1 - front) * fade_in(frame, phase, colour), front)
 
 
-def fade_in(picture: Tensor, stage: Stage, colour: Tensor) -> Tensor:
+def fade_in(picture: Tensor, phase: Phase, colour: Tensor) -> Tensor:
     """β of the picture, the rest plain colour."""
-    return picture if stage.fade >= 1 else stage.fade * picture + (1 - stage.fade) * colour
+    return picture if phase.fade >= 1 else phase.fade * picture + (1 - phase.fade) * colour
 
 
-def draw_colour(stage: Stage, like: Tensor, generator: torch.Generator) -> Tensor:
+def draw_colour(phase: Phase, like: Tensor, generator: torch.Generator) -> Tensor:
     """(B, 3, 1, 1) what the background is before it fades in: black, or any colour."""
-    if stage.canvas != "colours" or stage.fade >= 1:
+    if phase.canvas != "colours" or phase.fade >= 1:
         return like.new_zeros(like.shape[0], 3, 1, 1)
     return torch.rand((like.shape[0], 3, 1, 1), generator=generator, device=like.device)
 
 
 def unroll(
-    model: LociLooped, frames: Tensor, background: Tensor, stage: Stage, config: TrainConfig,
+    model: LociLooped, frames: Tensor, background: Tensor, phase: Phase, config: TrainConfig,
     generator: torch.Generator,
 ) -> Iterator[Window]:
     """Windows of one sequence (B, T, 3, H, W). Update the network between them; the state is cut off there."""
     weights = config.loss
-    if stage.phase == "foreground":
+    if phase.name == "foreground":
         # A centring loss on the first scribbles makes slots claim the whole picture, and outlines, which are all
         # background, make empty slots cheap; both wait for objects.
         weights = dataclasses.replace(weights, centring=0.0, outlines=False)
-    if stage.fade >= 1 and _drawn(config.curriculum.colours_share, generator):
-        stage = dataclasses.replace(stage, fade=0.0, canvas="colours")
+    if phase.fade >= 1 and _drawn(config.curriculum.colours_share, generator):
+        phase = dataclasses.replace(phase, fade=0.0, canvas="colours")
     state = model.initial(background)
     held = torch.zeros(frames.shape[0], model.config.slots, dtype=torch.long, device=frames.device)
     losses: list[Tensor] = []
     records: list[dict[str, Tensor]] = []
     times = range(-config.warm_up, frames.shape[1] - 1)
-    if stage.still and config.curriculum.still_steps:
+    if phase.still and config.curriculum.still_steps:
         frames, times = _one_frame_each(frames, generator), range(-config.curriculum.still_steps, 0)
     for t in times:
-        warm = t < 0 or stage.still
+        warm = t < 0 or phase.still
         frame = frames[:, max(t, 0)]
         coming = frame if warm else frames[:, t + 1]
-        held, hold = _held(held, stage, t, config, generator)
-        dark = _blackout(frames, stage, t, generator)
-        colour = draw_colour(stage, background, generator)
-        canvas = background if stage.canvas == "released" else fade_in(background, stage, colour)
+        held, hold = _held(held, phase, t, config, generator)
+        dark = _blackout(frames, phase, t, generator)
+        colour = draw_colour(phase, background, generator)
+        canvas = background if phase.canvas == "released" else fade_in(background, phase, colour)
         if t >= 0 and _drawn(config.curriculum.error_dropout, generator):
             state = without_error(state, frame)
         state, output = model.step(
-            frame, state, warmup=warm, conditions=stage.conditions(settling=t <= 0), blackout=dark, hold=hold,
+            frame, state, warmup=warm, conditions=phase.conditions(settling=t <= 0), blackout=dark, hold=hold,
             canvas=canvas, generator=generator if config.noise else None,
         )
         seen = frame if dark is None else torch.where(dark.view(-1, 1, 1, 1), torch.zeros_like(frame), frame)
-        to_come = Target.of(coming, background, stage, colour)
-        present = to_come if seen is coming else Target.of(seen, background, stage, colour)
+        to_come = Target.of(coming, background, phase, colour)
+        present = to_come if seen is coming else Target.of(seen, background, phase, colour)
         parts = step_losses(output, present, to_come, weights, warm=warm, official=model.config.official)
         losses.append(weighted(parts, weights))
         records.append(parts | vital_signs(output, coming, background, to_come.front))
-        if _window_ends(t, times, stage.window, config):
+        if _window_ends(t, times, phase.window, config):
             count = len(losses)
             total = torch.stack(losses).sum()
             yield Window(total / count if config.loss.mean_over_window else total, _means(records), count)
@@ -126,28 +126,28 @@ def _drawn(probability: float, generator: torch.Generator) -> bool:
 
 def without_error(state: LociState, frame: Tensor) -> LociState:
     """Withhold the error map from the coming step: the last prediction is taken to have come true."""
-    return dataclasses.replace(state, ahead=dataclasses.replace(state.ahead, frame=frame))
+    return dataclasses.replace(state, next_frame=dataclasses.replace(state.next_frame, frame=frame))
 
 
 def _held(
-    held: Tensor, stage: Stage, t: int, config: TrainConfig, generator: torch.Generator
+    held: Tensor, phase: Phase, t: int, config: TrainConfig, generator: torch.Generator
 ) -> tuple[Tensor, Tensor | None]:
     """Windows of forced imagination: (frames left per slot, who is held now)."""
-    if stage.hold == 0 or t < 4:
+    if phase.hold == 0 or t < 4:
         return held, None
     held = (held - 1).clamp(min=0)
-    begins = (torch.rand(held.shape, generator=generator, device=held.device) < stage.hold) & (held == 0)
+    begins = (torch.rand(held.shape, generator=generator, device=held.device) < phase.hold) & (held == 0)
     shortest, longest = config.curriculum.hold_from, config.curriculum.hold_to
     length = torch.randint(shortest, longest + 1, held.shape, generator=generator, device=held.device)
     held = torch.where(begins, length, held)
     return held, held > 0
 
 
-def _blackout(frames: Tensor, stage: Stage, t: int, generator: torch.Generator) -> Tensor | None:
+def _blackout(frames: Tensor, phase: Phase, t: int, generator: torch.Generator) -> Tensor | None:
     """(B,) which streams see nothing in this step; never in the first ten frames."""
-    if stage.blackout == 0 or t < 10:
+    if phase.blackout == 0 or t < 10:
         return None
-    return torch.rand(frames.shape[0], generator=generator, device=frames.device) < stage.blackout
+    return torch.rand(frames.shape[0], generator=generator, device=frames.device) < phase.blackout
 
 
 def step_losses(
@@ -157,12 +157,12 @@ def step_losses(
     if config.balanced:
         loss_of = losses_of.object_picture_loss if config.outlines else losses_of.balanced_picture_loss
         parts = {
-            "prediction": loss_of(output.ahead.frame, coming.frame, coming.front),
+            "prediction": loss_of(output.next_frame.frame, coming.frame, coming.front),
             "reconstruction": loss_of(output.present.frame, present.frame, present.front),
         }
     else:
         parts = {
-            "prediction": losses_of.picture_loss(output.ahead.frame, coming.frame),
+            "prediction": losses_of.picture_loss(output.next_frame.frame, coming.frame),
             "reconstruction": losses_of.picture_loss(output.present.frame, present.frame),
         }
     if config.centring:
@@ -189,7 +189,7 @@ def vital_signs(output: StepOutput, coming: Tensor, background: Tensor, front: T
     bound = output.bound.to(front.dtype)
     gates = (output.gate * bound.unsqueeze(-1)).sum((0, 1)) / bound.sum().clamp(min=1)
     return {
-        "foreground_error": ((output.ahead.frame - coming).square() * front).sum() / colours_of_front,
+        "foreground_error": ((output.next_frame.frame - coming).square() * front).sum() / colours_of_front,
         "bare_error": ((background - coming).square() * front).sum() / colours_of_front,
         "bound_slots": bound.sum(1).mean(),
         "gestalt_gate": gates[0],

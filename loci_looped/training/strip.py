@@ -9,11 +9,11 @@ import torch
 from PIL import Image
 from torch import Tensor
 
-from loci_looped.data.atomic import replacing
 from loci_looped.data.clip import Clip
 from loci_looped.model import Conditions, GateKind, LociLooped, StepOutput
 from loci_looped.model.active import Active
 from loci_looped.model.state import COLOUR_SHIFT
+from loci_looped.utils.atomic import replacing
 
 EVERY = 6
 SCALE = 2
@@ -21,7 +21,7 @@ SCALE = 2
 
 def belief(output: StepOutput, objects: Tensor, background: Tensor) -> Tensor:
     """(3, H, W) of the first stream: the scene without its largest object, which is taken to be the screen."""
-    masks = output.ahead.object_masks[0] * output.bound[0, :, None, None]
+    masks = output.next_frame.object_masks[0] * output.bound[0, :, None, None]
     screen = int(masks.sum((1, 2)).argmax())
     picture = background[0]
     for slot in range(masks.shape[0]):
@@ -44,7 +44,7 @@ def film_strip(model: LociLooped, clip: Clip, gate: GateKind, path: Path) -> Non
         state, output = model.step(frames[t : t + 1], state, conditions=conditions)
         if t % EVERY == 0:
             objects = model.decoder.objects(output.predicted, Active.of(output.assigned))
-            masks = output.ahead.object_masks[0] * output.assigned[0, :, None, None]
+            masks = output.next_frame.object_masks[0] * output.assigned[0, :, None, None]
             shown = frames[t].clone()
             height, width = clip.size
             for place in output.percept.position[0][output.bound[0]]:
@@ -52,7 +52,8 @@ def film_strip(model: LociLooped, clip: Clip, gate: GateKind, path: Path) -> Non
                 if 0 <= row < height and 0 <= column < width:
                     shown[:, row, column] = 1
             grey = [mask.expand(3, -1, -1) for mask in masks]
-            columns.append(torch.cat([shown, output.ahead.frame[0], belief(output, objects, background), *grey], dim=1))
+            believed = belief(output, objects, background)
+            columns.append(torch.cat([shown, output.next_frame.frame[0], believed, *grey], dim=1))
     model.train(was_training)
     picture = (torch.cat(columns, dim=2).clamp(0, 1) * 255).byte().permute(1, 2, 0).numpy()
     enlarged = np.kron(picture, np.ones((SCALE, SCALE, 1), dtype=np.uint8))

@@ -8,11 +8,11 @@ from dataclasses import asdict, dataclass
 import numpy as np
 import torch
 
-from loci_looped.belief import believe_now
-from loci_looped.data import vanish, worlds
 from loci_looped.data.clip import Clip
 from loci_looped.data.coordinates import to_pixels
-from loci_looped.evaluation.tracking import Track, TrackingTable, summarise, tracking_table
+from loci_looped.data.scenes import generators, vanish
+from loci_looped.evaluation.metrics.tracking import Track, TrackingTable, summarise, tracking_table
+from loci_looped.inference.belief import believe_now
 from loci_looped.model import Conditions, GateKind, LociLooped
 
 FIRST_VALIDATION_SEED = 1000
@@ -55,7 +55,7 @@ def validation_clips(count: int, size: tuple[int, int], world: str = "vanish", s
     """Scenes that are never trained on: for the vanish world the control scenes of the tracking experiment."""
     if world == "vanish":
         return [vanish.control_clip(FIRST_VALIDATION_SEED + i, movers=2, size=size) for i in range(count)]
-    made = (worlds.world(world).make(HELD_OUT_SEED + i, size) for i in range(count))
+    made = (generators.generator_of(world).make(HELD_OUT_SEED + i, size) for i in range(count))
     return [clip.strided(stride) for (clip,) in made]
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image, ImageDraw, ImageFont
 
-from loci_looped.data.atomic import replacing
+from loci_looped.utils.atomic import replacing
 from loci_looped.viz.colours import Colour
 
 Picture = NDArray[np.uint8]         # (H, W, 3) RGB

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from loci_looped.watching import Seen
+from loci_looped.inference.watch import FrameResult
 
 Floats = NDArray[np.floating]
 LIMIT = 2048
@@ -27,7 +27,7 @@ class Row:
     hidden: tuple[bool, ...]    # where the truth is known: which objects are in the image and wholly out of sight
 
 
-def row_of(seen: Seen) -> Row:
+def row_of(seen: FrameResult) -> Row:
     hidden: tuple[bool, ...] = ()
     if seen.truth is not None:
         whole, visible = seen.truth.object_masks[0].any((1, 2)), seen.truth.visible_masks[0].any((1, 2))
@@ -57,7 +57,7 @@ class History:
     stride: int = 1                     # frames per row
     pending: list[Row] = field(default_factory=list)
 
-    def add(self, seen: Seen) -> None:
+    def add(self, seen: FrameResult) -> None:
         self.pending.append(row_of(seen))
         if len(self.pending) < self.stride:
             return

@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 from PIL import Image, ImageDraw
 
 from loci_looped.data.coordinates import to_pixels
+from loci_looped.inference.watch import FrameResult
 from loci_looped.viz.canvas import Mask, Picture, fit, font
 from loci_looped.viz.colours import Colour, readable_on, slot_colour, slot_name
-from loci_looped.watching import Seen
 
 Points = NDArray[np.float64]        # (N, 2) row, column
 FINE = 2                            # lines are drawn at twice the size and shrunk, which makes them smooth
@@ -59,7 +59,7 @@ def dashes(line: Points, hidden: NDArray[np.bool_], dash: float = DASH, gap: flo
 
 
 def overlay(
-    seen: Seen, size: tuple[int, int], base: Picture | None = None, trails: Sequence[NDArray[np.floating]] = (),
+    seen: FrameResult, size: tuple[int, int], base: Picture | None = None, trails: Sequence[NDArray[np.floating]] = (),
     tags: bool = True, ghost: int | None = None,
 ) -> Picture:
     """The frame at display size (H, W) with outlines, places and slot numbers of all bound slots.

@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from loci_looped.data.atomic import write_text
 from loci_looped.data.clip import Event
+from loci_looped.utils.atomic import write_text
 from loci_looped.viz.colours import hexadecimal, slot_colour, slot_name
 from loci_looped.viz.history import History
 from loci_looped.viz.timeline import EVENT_WORDS, QUANTITIES

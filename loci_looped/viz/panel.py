@@ -6,11 +6,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from loci_looped.errors import LociError
+from loci_looped.inference.watch import FrameResult
+from loci_looped.utils.errors import LociError
 from loci_looped.viz.canvas import Mask, Picture, Sheet, enlarge, factor_for, fit
 from loci_looped.viz.colours import HIDDEN, LIGHT, VISIBLE, Theme, readable_on, slot_colour, slot_name
 from loci_looped.viz.overlay import overlay
-from loci_looped.watching import Seen
 
 LABELS = 168                # width of the captions on the left
 GAP = 6
@@ -32,14 +32,14 @@ def object_picture(whole: Mask, colours: Mask, ground: tuple[int, int, int] = NO
     return np.rint(mixed).astype(np.uint8)
 
 
-def slot_pictures(seen: Seen, slot: int) -> tuple[Picture, Picture]:
+def slot_pictures(seen: FrameResult, slot: int) -> tuple[Picture, Picture]:
     """Mask and colours of one slot, both (H, W, 3); empty if it holds nothing."""
     whole = seen.belief.whole_masks[0, slot].numpy()
     visible = seen.belief.visible_masks()[0, slot].numpy()
     return object_mask(whole, visible), object_picture(whole, seen.belief.whole_colours[0, slot].numpy())
 
 
-def slot_panel(moments: Sequence[Seen], title: str = "", theme: Theme = LIGHT, height: int = 80) -> Picture:
+def slot_panel(moments: Sequence[FrameResult], title: str = "", theme: Theme = LIGHT, height: int = 80) -> Picture:
     """One column per moment; `height` is about the height of a small picture in pixels."""
     if not moments:
         raise LociError("A slot panel needs at least one moment.")

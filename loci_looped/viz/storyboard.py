@@ -9,11 +9,11 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from loci_looped.inference.watch import FrameResult
 from loci_looped.viz.canvas import Picture, Sheet, enlarge, factor_for, fit
 from loci_looped.viz.colours import DARK, Theme, readable_on, slot_colour, slot_name
 from loci_looped.viz.overlay import overlay
 from loci_looped.viz.panel import slot_pictures
-from loci_looped.watching import Seen
 
 MARGIN, TRAIL, WINDOW = 20, 10, 96
 
@@ -29,7 +29,7 @@ class Storyboard:
     surprise: deque[NDArray[np.floating]] = field(default_factory=lambda: deque(maxlen=WINDOW))
     highest: float = 0.01
 
-    def draw(self, seen: Seen) -> Picture:
+    def draw(self, seen: FrameResult) -> Picture:
         rows, columns = seen.frame.shape[:2]
         factor = factor_for(rows, 240)
         tall, wide = rows * factor, columns * factor
@@ -60,7 +60,7 @@ class Storyboard:
         self._curve(sheet, curve_row, width)
         return sheet.picture
 
-    def _heading(self, sheet: Sheet, seen: Seen, width: int) -> None:
+    def _heading(self, sheet: Sheet, seen: FrameResult, width: int) -> None:
         sheet.text(self.title, 24, MARGIN, self.theme.ink, size=16, bold=True, anchor="lm")
         words = f"frame {seen.number}   {seen.time:.1f} s"
         sheet.text(words, 24, width - MARGIN, self.theme.faint, size=13, anchor="rm")
@@ -68,7 +68,7 @@ class Storyboard:
             sheet.text(self.note, 24, width - MARGIN - 170, self.theme.faint, size=13, anchor="rm")
 
     def _card(
-        self, sheet: Sheet, seen: Seen, slot: int, top: int, left: int, height: int, width: int, small: int
+        self, sheet: Sheet, seen: FrameResult, slot: int, top: int, left: int, height: int, width: int, small: int
     ) -> None:
         bound, colour = bool(seen.bound[slot]), slot_colour(slot)
         sheet.box(top, left, height, width, self.theme.card, radius=8)
@@ -120,7 +120,7 @@ class Storyboard:
             sheet.line(points, slot_colour(slot), width=2)
 
 
-def annotated(stream: Iterable[Seen], title: str = "", note: str = "") -> Iterator[Picture]:
+def annotated(stream: Iterable[FrameResult], title: str = "", note: str = "") -> Iterator[Picture]:
     """A watched stream as film pictures, one at a time."""
     board = Storyboard(title, note)
     for seen in stream:

@@ -8,8 +8,8 @@ from typing import TextIO
 import numpy as np
 
 from loci_looped.data.coordinates import to_pixels
+from loci_looped.inference.watch import FrameResult
 from loci_looped.viz.colours import slot_name
-from loci_looped.watching import Seen
 
 COLUMNS = (
     "frame", "seconds", "slot", "bound", "screen",
@@ -27,7 +27,7 @@ class Table:
         self.writer = csv.writer(file, lineterminator="\n")
         self.writer.writerow(COLUMNS)
 
-    def add(self, seen: Seen) -> None:
+    def add(self, seen: FrameResult) -> None:
         percept, visible = seen.percept, seen.belief.visible_masks()[0]
         # The centre of a picture's first pixel is -1 whatever the picture's size, so positions scale with it.
         places = to_pixels(percept.position.numpy().astype(np.float64), seen.picture.shape[:2])

@@ -10,8 +10,8 @@ from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
-from loci_looped.data.atomic import replacing
 from loci_looped.data.clip import Event
+from loci_looped.utils.atomic import replacing
 from loci_looped.viz.canvas import Picture
 from loci_looped.viz.colours import hexadecimal, slot_colour, slot_name
 from loci_looped.viz.history import History

@@ -16,10 +16,10 @@ import torch
 from loci_looped.app.server import create_app
 from loci_looped.app.settings import Settings
 from loci_looped.cli.lab import listen
-from loci_looped.data.film import write_film
-from loci_looped.data.vanish import control_clip
+from loci_looped.data.formats.film_writer import write_film
+from loci_looped.data.scenes.vanish import control_clip
+from loci_looped.inference.networks import load, shipped_networks
 from loci_looped.model.loci import LociLooped
-from loci_looped.storage import load, shipped_networks
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
@@ -71,15 +71,15 @@ def page(browser: Browser, address: str) -> Iterator[Page]:
     """An open lab; whatever the browser complains about fails the test."""
     context = browser.new_context(viewport={"width": 1360, "height": 900})
     page = context.new_page()
-    complaints: list[str] = []
-    page.on("console", lambda said: complaints.append(said.text) if said.type in ("error", "warning") else None)
-    page.on("pageerror", lambda error: complaints.append(str(error)))
+    diagnose: list[str] = []
+    page.on("console", lambda said: diagnose.append(said.text) if said.type in ("error", "warning") else None)
+    page.on("pageerror", lambda error: diagnose.append(str(error)))
     page.goto(address)
     until(page, "window.lab?.run.background !== null && window.lab !== undefined")
     yield page
     context.close()
     expected = "400 (Bad Request)"          # the browser itself reports refused uploads
-    assert [text for text in complaints if expected not in text] == []
+    assert [text for text in diagnose if expected not in text] == []
 
 
 def until(page: Page, condition: str, seconds: float = 120.0) -> None:

@@ -22,11 +22,11 @@ from loci_looped.app.settings import Settings
 from loci_looped.app.wire import unpack
 from loci_looped.cli.lab import listen
 from loci_looped.cli.main import main
-from loci_looped.data.film import write_film
-from loci_looped.data.vanish import control_clip
-from loci_looped.errors import LociError
+from loci_looped.data.formats.film_writer import write_film
+from loci_looped.data.scenes.vanish import control_clip
+from loci_looped.inference.networks import save_network
 from loci_looped.model.loci import LociLooped
-from loci_looped.storage import save_network
+from loci_looped.utils.errors import LociError
 
 OWN = {"host": "127.0.0.1:8642", "origin": "http://127.0.0.1:8642"}
 

@@ -7,18 +7,18 @@ from typing import Any
 import numpy as np
 import pytest
 
+from loci_looped.app.playback import ClipPlayback
 from loci_looped.app.scenes import EXAMPLES, example, lab_scene, opening_scene
 from loci_looped.app.session import Session
 from loci_looped.app.settings import Settings
 from loci_looped.app.wire import Part, pack, read_request, unpack
-from loci_looped.app.worlds import ClipWorld
-from loci_looped.data.scene_json import describe
-from loci_looped.errors import LociError
+from loci_looped.data.scenes.scene_json import describe
+from loci_looped.inference.watch import watch
 from loci_looped.model.loci import LociLooped
-from loci_looped.watching import watch
+from loci_looped.utils.errors import LociError
 
 
-def no_clip(name: str) -> ClipWorld:
+def no_clip(name: str) -> ClipPlayback:
     raise LociError("no film")
 
 
@@ -68,7 +68,7 @@ def test_a_scene_is_opened_and_played_to_its_end(session: Session) -> None:
 
 
 def test_the_lab_sees_what_watching_sees(session: Session, network: LociLooped) -> None:
-    from loci_looped.scene_source import scene_source
+    from loci_looped.inference.scene_stream import scene_source
 
     short = {**scene(), "num_frames": 12}
     ask(session, "open", scene=short)
@@ -175,7 +175,7 @@ def bad_scenes() -> list[tuple[Any, str]]:
         (changed(movers=[{**mover, "start": [0, 1e300]}]), "between"), (changed(noise=5.0), "noise"),
         (changed(movers=[{**mover, "turns": [[i, [0, 0]] for i in range(50)]}]), "at most 12"),
         (changed(violation={"kind": "vanish", "time": 1, "mover": 7}), "mover 7"), (changed(noise_seed=-1), "range"),
-        (changed(stage={"camera": {"position": [1, 2, 3]}}), "camera"), (changed(screen={"x": 1}), "lacks"),
+        (changed(backdrop={"camera": {"position": [1, 2, 3]}}), "camera"), (changed(screen={"x": 1}), "lacks"),
         (changed(movers=[[[[[[[[[1]]]]]]]]]), "deeply"),
     ]
 

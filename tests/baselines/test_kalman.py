@@ -10,9 +10,9 @@ from loci_looped.baselines.kalman import DEFAULT_NOISE, KalmanNoise, KalmanTrack
 from loci_looped.baselines.protocol import Slots, VideoModel
 from loci_looped.data.clip import Clip, ObjectTruth
 from loci_looped.data.coordinates import to_pixels
-from loci_looped.errors import LociError
-from loci_looped.evaluation.mota import count_events
-from loci_looped.evaluation.tracking import Track, summarise, tracking_table
+from loci_looped.evaluation.metrics.mota import count_events
+from loci_looped.evaluation.metrics.tracking import Track, summarise, tracking_table
+from loci_looped.utils.errors import LociError
 
 SIZE = (48, 72)
 

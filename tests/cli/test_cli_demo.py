@@ -10,9 +10,9 @@ import pytest
 import torch
 
 from loci_looped.cli.main import main
-from loci_looped.demonstration import Numbers, Run
+from loci_looped.inference.networks import save_network, shipped_networks
 from loci_looped.model.loci import LociLooped
-from loci_looped.storage import save_network, shipped_networks
+from loci_looped.viz.demo import Numbers, Run
 
 
 def test_the_sentences_say_what_was_measured_whether_it_flatters_or_not() -> None:

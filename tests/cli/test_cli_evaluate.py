@@ -13,16 +13,16 @@ import torch
 
 from loci_looped.cli import evaluate
 from loci_looped.cli.main import main
-from loci_looped.data import vanish
-from loci_looped.data.scene import VIOLATIONS
-from loci_looped.data.store import save_clip
+from loci_looped.configs.network import preset
+from loci_looped.configs.training import recipe
+from loci_looped.data.scenes import vanish
+from loci_looped.data.scenes.scene import VIOLATIONS
+from loci_looped.data.store.clip_file import save_clip
+from loci_looped.evaluation.evaluated_model import open_model
 from loci_looped.evaluation.experiments import evaluation, scoring
+from loci_looped.inference.networks import save_network
 from loci_looped.model import GateKind, LociLooped
-from loci_looped.model.config import preset
-from loci_looped.storage import save_network
-from loci_looped.subject import open_subject
-from loci_looped.training.checkpoint import Checkpoint, write_checkpoint
-from loci_looped.training.config import recipe
+from loci_looped.utils.checkpoint import Checkpoint, write_checkpoint
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -170,13 +170,13 @@ def test_a_run_under_way_is_measured_by_its_newest_checkpoint(tmp_path: Path) ->
     weights = dict(model.state_dict())
     write_checkpoint(run / "checkpoints", Checkpoint(
         700, {"weights": weights, "average": weights}, {"level": 1, "seconds": 120.0, "config": config.to_json()}))
-    subject = open_subject(str(run))
+    subject = open_model(str(run))
     assert subject.name == "my-run" and subject.facts["updates"] == 700 and subject.facts["minutes"] == 2.0
     assert subject.network is not None and subject.frame == (16, 24) and not subject.network.training
     for name, value in subject.network.state_dict().items():
         assert torch.equal(value, weights[name])
     save_network(run / "network", model)
-    assert open_subject(str(run)).facts["kind"] == "network"
+    assert open_model(str(run)).facts["kind"] == "network"
 
 
 @pytest.mark.parametrize(("arguments", "told"), [

@@ -11,11 +11,11 @@ import pytest
 import torch
 
 from loci_looped.cli.main import main
-from loci_looped.data.film import write_film
-from loci_looped.data.readers import video
-from loci_looped.data.vanish import control_clip
+from loci_looped.data.formats import video
+from loci_looped.data.formats.film_writer import write_film
+from loci_looped.data.scenes.vanish import control_clip
+from loci_looped.inference.networks import save_network
 from loci_looped.model.loci import LociLooped
-from loci_looped.storage import save_network
 from loci_looped.viz.table import COLUMNS
 
 
@@ -110,9 +110,9 @@ def test_an_endless_stream_is_ended_by_the_keyboard_and_kept(
     import itertools
     import signal
 
-    from loci_looped import sources
     from loci_looped.cli.watch import watch_to_folder
-    from loci_looped.storage import load
+    from loci_looped.inference import stream as sources
+    from loci_looped.inference.networks import load
 
     monkeypatch.setattr(sources, "LIVE_SAMPLES", 4)
     frames = control_clip(7, samples=1).frames

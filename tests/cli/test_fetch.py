@@ -5,8 +5,8 @@ import hashlib
 import pytest
 
 from loci_looped.cli.main import main
-from loci_looped.evaluation import lpips_archive
-from loci_looped.evaluation.perceptual import weights_file
+from loci_looped.evaluation.metrics import lpips_archive
+from loci_looped.evaluation.metrics.perceptual import weights_file
 
 
 @pytest.fixture(autouse=True)

@@ -11,11 +11,11 @@ from PIL import Image
 
 from loci_looped.cli.generate import Kind
 from loci_looped.cli.main import main
-from loci_looped.data import balls, vanish
-from loci_looped.data.film import write_film
-from loci_looped.data.readers import adept, clevrer, gswm
-from loci_looped.data.store import load_clip
-from loci_looped.data.worlds import WORLDS
+from loci_looped.data.formats import adept, clevrer, gswm
+from loci_looped.data.formats.film_writer import write_film
+from loci_looped.data.scenes import balls, vanish
+from loci_looped.data.scenes.generators import GENERATORS
+from loci_looped.data.store.clip_file import load_clip
 
 
 @pytest.fixture(autouse=True)
@@ -24,7 +24,7 @@ def in_empty_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_the_help_knows_every_world() -> None:
-    assert set(get_args(Kind)) == set(WORLDS)
+    assert set(get_args(Kind)) == set(GENERATORS)
 
 
 def test_native_clips_are_the_seeds_clips_and_runs_can_be_taken_up(capsys: pytest.CaptureFixture[str]) -> None:

@@ -13,9 +13,9 @@ import pytest
 import torch
 from torch import Tensor
 
+from loci_looped.configs.network import DecoderConfig, EncoderConfig, GateConfig, TransitionConfig
 from loci_looped.model import LociConfig, LociLooped
-from loci_looped.model.config import DecoderConfig, EncoderConfig, GateConfig, TransitionConfig
-from loci_looped.model.official import load_official_tensors
+from loci_looped.model.released.checkpoint import load_official_tensors
 from loci_looped.model.state import TensorTree
 
 GOLDEN = Path(__file__).parents[1] / "golden"

@@ -48,7 +48,7 @@ def test_gathering_active_slots_is_exact(
         loss: Tensor = torch.zeros(()).double()
         for t in range(5):
             state, out = scene.model.step(scene.video[:, t], state, warmup=t < 2)
-            loss = loss + out.ahead.frame.square().mean() + out.predicted.position.square().mean()
+            loss = loss + out.next_frame.frame.square().mean() + out.predicted.position.square().mean()
             loss = loss + out.sensed.gestalt.mean() + out.present.object_masks.mean()
         loss.backward()
         return (state, out), [p.grad for p in scene.model.parameters() if p.grad is not None]

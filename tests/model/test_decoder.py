@@ -10,9 +10,9 @@ import torch
 from parts import codes, lively_weights, permuted
 from torch import Tensor, nn
 
+from loci_looped.configs.network import LociConfig
 from loci_looped.model import LociLooped
 from loci_looped.model.active import Active
-from loci_looped.model.config import LociConfig
 from loci_looped.model.decoder import Decoder, PriorityOrder
 
 Make = Callable[..., LociConfig]

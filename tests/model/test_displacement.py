@@ -7,9 +7,9 @@ import dataclasses
 import torch
 
 import loci_looped
-from loci_looped.data import vanish
+from loci_looped.configs.network import preset
+from loci_looped.data.scenes import vanish
 from loci_looped.model import LociLooped
-from loci_looped.model.config import preset
 from loci_looped.model.displacement import IN_TRAINING, IN_USE, LEAST_SHARE, MOST_HIDDEN, Sight, corrected, trust
 from loci_looped.model.loci import Conditions
 
@@ -85,7 +85,7 @@ def test_imagination_keeps_speed_and_the_trust_in_it() -> None:
     after, _ = model.imagine(state, 3)
     held = state.registry.bound & state.registry.assigned
     assert torch.equal(after.displacement, state.displacement)
-    assert torch.equal(after.followed, state.followed * held)
+    assert torch.equal(after.evidence, state.evidence * held)
 
 
 @torch.no_grad()
@@ -99,12 +99,12 @@ def test_speed_from_everything_trusts_whatever_enters_the_percept() -> None:
     clip = vanish.control_clip(1000, movers=2)
     frames = torch.from_numpy(clip.frames[:13]).permute(0, 3, 1, 2).unsqueeze(0) / 255
     background = torch.from_numpy(clip.background).permute(2, 0, 1).unsqueeze(0) / 255
-    followed = []
+    evidence = []
     for model in (choosy, trusting):
         state = model.warm_up(frames[:, 0], model.initial(background))
         state, _ = model.observe(frames[:, 1:], state, conditions=Conditions(gate="open"))
         held = state.registry.bound
         assert held.sum() >= 3          # the screen and the movers that have come in by now
-        followed.append(state.followed[held])
-    assert torch.equal(followed[1], followed[1].round())
-    assert followed[1].max() >= 12 and (followed[0] < followed[1]).all()
+        evidence.append(state.evidence[held])
+    assert torch.equal(evidence[1], evidence[1].round())
+    assert evidence[1].max() >= 12 and (evidence[0] < evidence[1]).all()

@@ -11,9 +11,9 @@ import torch
 from parts import codes, lively_weights, permuted
 from torch import Tensor, nn
 
+from loci_looped.configs.network import DecoderConfig, EncoderConfig, LociConfig
 from loci_looped.model.active import Active
 from loci_looped.model.blocks import gaussian_map, grid
-from loci_looped.model.config import DecoderConfig, EncoderConfig, LociConfig
 from loci_looped.model.encoder import Encoder, GlobalGestalt
 
 Make = Callable[..., LociConfig]

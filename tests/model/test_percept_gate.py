@@ -8,7 +8,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from loci_looped.model.config import GateConfig
+from loci_looped.configs.network import GateConfig
 from loci_looped.model.gate import PerceptGate, blend, rectified_tanh
 from loci_looped.model.state import SlotCodes
 

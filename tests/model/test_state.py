@@ -10,8 +10,8 @@ import pytest
 import torch
 from torch import Tensor
 
+from loci_looped.configs.network import TransitionConfig
 from loci_looped.model import LociLooped, LociState, SlotCodes
-from loci_looped.model.config import TransitionConfig
 
 Make = Callable[..., Any]
 Distance = Callable[[Any, Any], float]
@@ -88,8 +88,8 @@ def test_where_chooses_every_tensor(scene: Any, distance: Distance) -> None:
 
 def test_detach_cuts_everything(scene: Any, distance: Distance) -> None:
     state = unroll(scene.model, scene.video[:, :2], scene.model.initial(scene.background))
-    assert state.predicted.position.requires_grad and state.ahead.object_masks.requires_grad
-    assert not state.ahead.frame.requires_grad and not state.ahead.visible_masks.requires_grad
+    assert state.predicted.position.requires_grad and state.next_frame.object_masks.requires_grad
+    assert not state.next_frame.frame.requires_grad and not state.next_frame.visible_masks.requires_grad
     needs: list[bool] = []
     state.detach().map(lambda leaf: (needs.append(leaf.requires_grad), leaf)[1])
     assert needs and not any(needs)

@@ -10,9 +10,9 @@ import pytest
 import torch
 from torch import Tensor
 
+from loci_looped.configs.network import TransitionConfig
 from loci_looped.model import Conditions, LociConfig, LociLooped, LociState, StepOutput, preset
 from loci_looped.model.active import Active
-from loci_looped.model.config import TransitionConfig
 
 Make = Callable[..., Any]
 Distance = Callable[[Any, Any], float]
@@ -48,7 +48,7 @@ def test_a_clip_in_one_pass_is_the_clip_in_two_halves(scene: Any, distance: Dist
     state, second = scene.model.observe(scene.video[:, 4:], state)
     assert distance(whole_state, state) == 0
     assert distance(whole.predicted.position, torch.cat([first.predicted.position, second.predicted.position], 1)) == 0
-    assert distance(whole.ahead.frame, torch.cat([first.ahead.frame, second.ahead.frame], 1)) == 0
+    assert distance(whole.next_frame.frame, torch.cat([first.next_frame.frame, second.next_frame.frame], 1)) == 0
 
 
 @torch.no_grad()
@@ -106,10 +106,10 @@ def test_a_slot_is_lost_if_it_shows_nothing_where_nothing_hides_it(tiny: Callabl
     state = model.initial(torch.zeros(1, 3, height, width))
     masks = torch.zeros(1, 4, height, width)
     masks[:, 2, :, width // 2 :] = 1            # the third slot fills the right half
-    ahead = dataclasses.replace(state.ahead, visible_masks_with_background=masks)
+    next_frame = dataclasses.replace(state.next_frame, visible_masks_with_background=masks)
     places = torch.tensor([[[0.0, -0.8], [0.0, 0.6], [0.0, 0.5]]])
     previous = dataclasses.replace(state.predicted, position=places, size=torch.full((1, 3), 0.1))
-    assert model._lost(ahead, previous).tolist() == [[True, False, False]], "the second is hidden by the third"
+    assert model._lost(next_frame, previous).tolist() == [[True, False, False]], "the second is hidden by the third"
 
 
 @torch.no_grad()
@@ -162,7 +162,7 @@ def test_a_learned_gate_that_is_shut_carries_no_gradient_from_the_frame(lively: 
     _, out = scene.model.step(frame, state)
     assert out.bound.any() and bool((out.gate == 0).all())
     assert torch.equal(out.percept.position, out.previous.position)
-    expected = out.predicted.position.sum() + out.predicted.priority.sum() + out.ahead.frame.sum()
+    expected = out.predicted.position.sum() + out.predicted.priority.sum() + out.next_frame.frame.sum()
     (gradient,) = torch.autograd.grad(expected, frame, retain_graph=True)
     assert not gradient.any()
     (through_sensed,) = torch.autograd.grad(out.sensed.position.sum(), frame)
@@ -193,7 +193,7 @@ def test_masks_sum_to_one_and_occlusion_is_a_share(scene: Any, conditions: Condi
     model = scene.model
     state = model.warm_up(scene.video[:, 0], model.initial(scene.background), 4, conditions=conditions)
     _, out = model.observe(scene.video, state, conditions=conditions)
-    for picture in (out.present, out.ahead):
+    for picture in (out.present, out.next_frame):
         total = picture.visible_masks_with_background.sum(2)
         assert (total - 1).abs().max() < 1e-12
         assert picture.visible_masks_with_background.min() >= 0
@@ -201,7 +201,7 @@ def test_masks_sum_to_one_and_occlusion_is_a_share(scene: Any, conditions: Condi
         assert picture.frame.min() >= 0 and picture.frame.max() <= 1 + 1e-12
         # A slot shows no more than its whole object.
         assert (picture.visible_masks_with_background[:, :, :-1] - picture.object_masks).max() < 1e-12
-    for share in (out.occlusion, out.occlusion_ahead):
+    for share in (out.occlusion, out.occlusion_next):
         assert share.min() >= 0 and share.max() <= 1
     assert bool((out.assigned | ~out.bound).all()), "a slot that is not in use cannot be bound"
 
@@ -211,7 +211,7 @@ def test_slots_not_in_use_paint_nothing(scene: Any) -> None:
     _, out = scene.model.observe(scene.video, started(scene, steps=1))
     unused = ~out.assigned
     assert unused.any()
-    for picture in (out.present, out.ahead):
+    for picture in (out.present, out.next_frame):
         assert not picture.visible_masks_with_background[:, :, :-1][unused].any()
         assert not picture.object_masks[unused].any()
 
@@ -262,13 +262,13 @@ def test_an_empty_scene_works_forward_and_backward(tiny: Make, mode: str) -> Non
     loss = torch.zeros(())
     for _ in range(3):
         state, out = model.step(background, state)
-        loss = loss + (out.ahead.frame - 0.5).square().mean() + out.predicted.gestalt.mean()
+        loss = loss + (out.next_frame.frame - 0.5).square().mean() + out.predicted.gestalt.mean()
     assert not out.assigned.any() and not out.error.any()
-    assert torch.equal(out.ahead.frame, background) and torch.equal(out.present.frame, background)
+    assert torch.equal(out.next_frame.frame, background) and torch.equal(out.present.frame, background)
     loss.backward()
     gradients = [p.grad for p in model.parameters() if p.grad is not None]
     assert all(bool(torch.isfinite(g).all()) for g in gradients)
-    assert model.imagine(state.detach(), 2)[1].ahead.frame.shape == (2, 2, 3, *model.config.frame)
+    assert model.imagine(state.detach(), 2)[1].next_frame.frame.shape == (2, 2, 3, *model.config.frame)
 
 
 @torch.no_grad()
@@ -278,7 +278,7 @@ def test_streams_may_be_of_any_number_and_length(tiny: Make) -> None:
     for batch, length in ((1, 1), (3, 2), (5, 1)):
         frames = torch.rand(batch, length, 3, *model.config.frame)
         _, out = model.observe(frames, model.initial(frames[:, 0]))
-        assert out.ahead.frame.shape == frames.shape
+        assert out.next_frame.frame.shape == frames.shape
 
 
 @pytest.mark.parametrize(("name", "count"), [("adept", 3_228_025), ("clevrer", 5_197_081), ("balls", 714_894)])
@@ -329,7 +329,7 @@ def test_warm_up_expects_the_same_picture_again(lively: Make, distance: Distance
     scene = lively()
     with torch.no_grad():
         state, out = scene.model.step(scene.video[:, 0], scene.model.initial(scene.background), warmup=True)
-    assert distance(out.ahead, out.present) == 0 and distance(out.predicted, out.sensed) == 0
+    assert distance(out.next_frame, out.present) == 0 and distance(out.predicted, out.sensed) == 0
     assert not any(bool(hidden.any()) for hidden in state.memory.hidden)
     assert not state.registry.settled.any()
     with torch.no_grad():
@@ -346,7 +346,7 @@ def test_colour_order_is_only_the_weights_business(lively: Make, distance: Dista
         _, ours = scene.model.observe(scene.video[:, :3], scene.model.initial(scene.background))
         _, theirs = flipped.observe(scene.video[:, :3].flip(2), flipped.initial(scene.background.flip(1)))
     assert distance(ours.predicted, theirs.predicted) < 1e-12
-    assert distance(ours.ahead.frame, theirs.ahead.frame.flip(2)) < 1e-12
+    assert distance(ours.next_frame.frame, theirs.next_frame.frame.flip(2)) < 1e-12
 
 
 @pytest.mark.parametrize("name", ["adept-small", "clevrer-small", "balls-small"])
@@ -360,6 +360,6 @@ def test_the_small_presets_run_and_learn_a_step(name: str) -> None:
     state = model.warm_up(frames[:, 0], model.initial(background), 2)
     _, out = model.observe(frames, state, generator=torch.Generator().manual_seed(0))
     assert out.assigned.any()
-    (out.ahead.frame - frames).square().mean().backward()
+    (out.next_frame.frame - frames).square().mean().backward()
     assert model.encoder.trunk[0].conv1.weight.grad is not None
     assert bool(model.encoder.trunk[0].conv1.weight.grad.any())

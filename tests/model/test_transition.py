@@ -11,8 +11,8 @@ import torch
 from parts import codes, lively_weights, permuted
 from torch import nn
 
+from loci_looped.configs.network import LociConfig, TransitionConfig
 from loci_looped.model import LociLooped
-from loci_looped.model.config import LociConfig, TransitionConfig
 from loci_looped.model.state import Memory
 from loci_looped.model.transition import Transition
 
@@ -39,11 +39,12 @@ def test_transition_slots_can_be_permuted(transition: Transition, distance: Dist
     torch.manual_seed(1)
     memory, order = remembered(transition), [2, 0, 1]
     percept, closed = codes(transition.config), torch.rand(2, 3, 2).double()
-    heard = torch.tensor([[True, True, False], [True, False, True]])
+    attention_mask = torch.tensor([[True, True, False], [True, False, True]])
     moved = torch.zeros(2, 3, 2).double()
-    ours, kept = transition(percept, closed, moved, memory, heard, None)
+    ours, kept = transition(percept, closed, moved, memory, attention_mask, None)
     theirs, kept_too = transition(
-        permuted(percept, order), permuted(closed, order), moved, permuted(memory, order), permuted(heard, order), None
+        permuted(percept, order), permuted(closed, order), moved, permuted(memory, order),
+        permuted(attention_mask, order), None,
     )
     assert distance(permuted(ours, order), theirs) < 1e-12
     assert distance(permuted(kept, order), kept_too) < 1e-12
@@ -75,11 +76,11 @@ def test_what_is_imagined_keeps_its_look_size_and_order(tiny: Make) -> None:
 def test_unheard_slots_have_no_say(transition: Transition, distance: Distance) -> None:
     torch.manual_seed(1)
     memory, percept, closed = remembered(transition), codes(transition.config), torch.rand(2, 3, 2).double()
-    heard = torch.tensor([[True, False, True]] * 2)
+    attention_mask = torch.tensor([[True, False, True]] * 2)
     still = torch.zeros(2, 3, 2).double()
-    ours, _ = transition(percept, closed, still, memory, heard, None)
+    ours, _ = transition(percept, closed, still, memory, attention_mask, None)
     shouting = dataclasses.replace(percept, gestalt=percept.gestalt.index_fill(1, torch.tensor(1), 9.0))
-    theirs, _ = transition(shouting, closed, still, memory, heard, None)
+    theirs, _ = transition(shouting, closed, still, memory, attention_mask, None)
     used = [0, 2]
     assert distance(permuted(ours, used), permuted(theirs, used)) == 0
     everyone, _ = transition(shouting, closed, still, memory, None, None)

@@ -10,12 +10,13 @@ import pytest
 import torch
 from squares import square_clip
 
-from loci_looped.errors import LociError
+from loci_looped.configs.training import TrainConfig
 from loci_looped.model import LociLooped
 from loci_looped.training.acceleration import convolution_stacks, prepare
-from loci_looped.training.config import TrainConfig
+from loci_looped.training.curriculum import phase_at
 from loci_looped.training.loop import Trainer
 from loci_looped.training.sequence import unroll
+from loci_looped.utils.errors import LociError
 
 
 def _gradients(model: LociLooped, config: TrainConfig) -> tuple[list[float], dict[str, torch.Tensor]]:
@@ -25,7 +26,7 @@ def _gradients(model: LociLooped, config: TrainConfig) -> tuple[list[float], dic
     generator = torch.Generator().manual_seed(0)
     losses = []
     model.train()
-    for window in unroll(model, frames, background, config.curriculum.at(10**6, 10**6), config, generator):
+    for window in unroll(model, frames, background, phase_at(config.curriculum, 10**6, 10**6), config, generator):
         window.loss.backward()
         losses.append(float(window.loss.detach()))
     return losses, {name: p.grad for name, p in model.named_parameters() if p.grad is not None}

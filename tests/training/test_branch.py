@@ -14,13 +14,13 @@ from rich.console import Console
 from squares import flags_of
 
 from loci_looped.cli.main import main
-from loci_looped.errors import LociError
+from loci_looped.configs.training import TrainConfig, recipe
 from loci_looped.model import LociLooped
 from loci_looped.training.branch import branch_of, starting_point
-from loci_looped.training.checkpoint import Checkpoint, checkpoints, newest_checkpoint, read_checkpoint
-from loci_looped.training.config import TrainConfig, recipe
 from loci_looped.training.log import RunLog, read_log
 from loci_looped.training.loop import Trainer
+from loci_looped.utils.checkpoint import Checkpoint, checkpoints, newest_checkpoint, read_checkpoint
+from loci_looped.utils.errors import LociError
 
 Change = Callable[..., TrainConfig]
 WALL_CLOCK = ("seconds", "updates_per_second")

@@ -10,13 +10,14 @@ import math
 
 import pytest
 
-from loci_looped.training.config import RECIPES, TrainConfig, differences, recipe
-from loci_looped.training.curriculum import Curriculum, binding_strength
+from loci_looped.configs.curriculum import Curriculum
+from loci_looped.configs.training import RECIPES, TrainConfig, differences, recipe
+from loci_looped.training.curriculum import binding_strength, phase_at
 from loci_looped.training.sequence import _window_ends
 
 
 def _updates_per_sequence(config: TrainConfig, frames: int, update: int) -> int:
-    window = config.curriculum.at(update, 0).window
+    window = phase_at(config.curriculum, update, 0).window
     times = range(-config.warm_up, frames - 1)
     return sum(_window_ends(t, times, window, config) for t in times)
 
@@ -30,7 +31,7 @@ def test_updates_per_sequence_as_back_propagation_lengthens(name: str, frames: i
     assert _updates_per_sequence(recipe(name), frames, update) == expected
 
 
-@pytest.mark.parametrize(("name", "update", "phase", "placement", "settling", "fade", "gate"), [
+@pytest.mark.parametrize(("name", "update", "phase_name", "placement", "settling", "fade", "gate"), [
     ("adept", 0, "foreground", "stochastic", "stochastic", 0.0, False),
     ("adept", 29_950, "foreground", "stochastic", "stochastic", 0.0, False),
     ("adept", 30_050, "recruiting", "incremental", "incremental", 50 / 30_000, False),
@@ -46,14 +47,14 @@ def test_updates_per_sequence_as_back_propagation_lengthens(name: str, frames: i
     ("balls", 1_199_999, "imagination", "stochastic", "stochastic", 1.0, True),
 ])
 def test_the_papers_phases(
-    name: str, update: int, phase: str, placement: str, settling: str, fade: float, gate: bool
+    name: str, update: int, phase_name: str, placement: str, settling: str, fade: float, gate: bool
 ) -> None:
-    stage = recipe(name).curriculum.at(update, calls=update)
-    assert (stage.phase, stage.placement, stage.settle_placement) == (phase, placement, settling)
-    assert stage.fade == pytest.approx(fade) and stage.gate_learns == gate
-    assert stage.clean == (placement == "incremental") and stage.canvas == "released" and not stage.still
-    assert stage.conditions(settling=False).gate == ("learned" if gate else "open")
-    assert stage.conditions(settling=True).placement == settling
+    phase = phase_at(recipe(name).curriculum, update, calls=update)
+    assert (phase.name, phase.placement, phase.settle_placement) == (phase_name, placement, settling)
+    assert phase.fade == pytest.approx(fade) and phase.gate_learns == gate
+    assert phase.clean == (placement == "incremental") and phase.canvas == "released" and not phase.still
+    assert phase.conditions(settling=False).gate == ("learned" if gate else "open")
+    assert phase.conditions(settling=True).placement == settling
 
 
 @pytest.mark.parametrize(("name", "update", "share"), [
@@ -63,7 +64,7 @@ def test_the_papers_phases(
     ("balls", 380_000, 0.44), ("balls", 390_000, 0.45), ("balls", 1_199_999, 0.45),
 ])
 def test_the_papers_blackouts(name: str, update: int, share: float) -> None:
-    assert recipe(name).curriculum.at(update, 0).blackout == pytest.approx(share)
+    assert phase_at(recipe(name).curriculum, update, 0).blackout == pytest.approx(share)
 
 
 def test_bindings_harden_with_forward_calls() -> None:
@@ -72,10 +73,10 @@ def test_bindings_harden_with_forward_calls() -> None:
     assert binding_strength(100_058) < 1.0 == binding_strength(100_059)
     for name in ("adept", "clevrer", "balls"):
         curriculum = recipe(name).curriculum
-        assert curriculum.at(70_000, 20_000).binding_strength == pytest.approx(math.tanh(1))
-        assert curriculum.at(70_000, 120_000).binding_strength == 1.0
+        assert phase_at(curriculum, 70_000, 20_000).binding_strength == pytest.approx(math.tanh(1))
+        assert phase_at(curriculum, 70_000, 120_000).binding_strength == 1.0
     hard = Curriculum(binding="hard", foreground_until=10)
-    assert [hard.at(update, 5).binding_strength for update in (9, 10)] == [0.0, 1.0]
+    assert [phase_at(hard, update, 5).binding_strength for update in (9, 10)] == [0.0, 1.0]
 
 
 @pytest.mark.parametrize(("name", "updates", "batch", "warm_up", "slots", "gate_weight", "gestalt_change"), [

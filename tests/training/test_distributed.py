@@ -13,12 +13,12 @@ from typing import Any
 import pytest
 import torch
 
-from loci_looped.errors import LociError
-from loci_looped.training.checkpoint import newest_checkpoint
-from loci_looped.training.config import TrainConfig
-from loci_looped.training.distributed import World, join
+from loci_looped.configs.training import TrainConfig
+from loci_looped.training.distributed import ProcessGroup, join
 from loci_looped.training.log import read_log
 from loci_looped.training.loop import Trainer
+from loci_looped.utils.checkpoint import newest_checkpoint
+from loci_looped.utils.errors import LociError
 
 Change = Callable[..., TrainConfig]
 
@@ -110,6 +110,6 @@ def test_a_batch_that_cannot_be_shared_is_refused(monkeypatch: pytest.MonkeyPatc
 
 def test_shares_make_up_the_batch() -> None:
     batch = torch.arange(12).view(6, 2)
-    shares = [World(rank, 3).share(batch) for rank in range(3)]
+    shares = [ProcessGroup(rank, 3).share(batch) for rank in range(3)]
     assert all(share.shape == (2, 2) for share in shares)
     assert sorted(torch.cat(shares)[:, 0].tolist()) == batch[:, 0].tolist()

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 import torch
 
+from loci_looped.configs.training import OptimiserConfig, recipe
 from loci_looped.model import LociLooped
-from loci_looped.training.config import OptimiserConfig, recipe
 from loci_looped.training.optimiser import (
     RectifiedAdam,
     build_optimiser,

@@ -11,10 +11,10 @@ import torch
 from squares import square_clip
 from torch import Tensor
 
+from loci_looped.configs.training import LossConfig, TrainConfig
 from loci_looped.model import LociLooped, LociState, StepOutput
 from loci_looped.model import losses as losses_of
-from loci_looped.training.config import LossConfig, TrainConfig
-from loci_looped.training.curriculum import Stage
+from loci_looped.training.curriculum import Phase, phase_at
 from loci_looped.training.sequence import Target, Window, step_losses, unroll, weighted
 
 Step = tuple[dict[str, Any], StepOutput]
@@ -28,7 +28,7 @@ def films() -> tuple[Tensor, Tensor]:
 
 
 def _steps(
-    config: TrainConfig, stage: Stage, films: tuple[Tensor, Tensor], seed: int = 0
+    config: TrainConfig, phase: Phase, films: tuple[Tensor, Tensor], seed: int = 0
 ) -> tuple[list[Step], list[Window]]:
     """Every step of a sequence with the arguments it got, and the windows."""
     torch.manual_seed(0)
@@ -43,7 +43,7 @@ def _steps(
 
     model.step = step  # type: ignore[method-assign]
     generator = torch.Generator().manual_seed(seed)
-    return seen, list(_detached(unroll(model, *films, stage, config, generator)))
+    return seen, list(_detached(unroll(model, *films, phase, config, generator)))
 
 
 def _detached(windows: Iterator[Window]) -> Iterator[Window]:
@@ -51,12 +51,12 @@ def _detached(windows: Iterator[Window]) -> Iterator[Window]:
         yield dataclasses.replace(window, loss=window.loss.detach())
 
 
-def _stage(config: TrainConfig, update: int = 10**6, **changes: Any) -> Stage:
-    return dataclasses.replace(config.curriculum.at(update, 10**6), **changes)
+def _phase(config: TrainConfig, update: int = 10**6, **changes: Any) -> Phase:
+    return dataclasses.replace(phase_at(config.curriculum, update, 10**6), **changes)
 
 
 def test_warm_up_looks_at_the_first_frame_then_time_begins(tiny: TrainConfig, films: tuple[Tensor, Tensor]) -> None:
-    seen, windows = _steps(tiny, _stage(tiny, window=3, hold=0.0), films)
+    seen, windows = _steps(tiny, _phase(tiny, window=3, hold=0.0), films)
     frames = films[0]
     assert [given["warmup"] for given, _ in seen] == [True] * 3 + [False] * 12
     for t, (given, _) in zip(range(-3, 12), seen, strict=True):
@@ -72,7 +72,7 @@ def test_while_nothing_moves_a_sequence_is_one_frame_of_each_clip(
     frames = films[0]
     looked_at = set()
     for seed in range(8):
-        seen, windows = _steps(config, _stage(config, window=1, hold=0.0, still=True), films, seed=seed)
+        seen, windows = _steps(config, _phase(config, window=1, hold=0.0, still=True), films, seed=seed)
         assert [given["warmup"] for given, _ in seen] == [True] * 4 and [w.steps for w in windows] == [1] * 4
         first = seen[0][0]["frame"]
         assert all(torch.equal(given["frame"], first) for given, _ in seen)
@@ -80,19 +80,19 @@ def test_while_nothing_moves_a_sequence_is_one_frame_of_each_clip(
         assert all(any(row) for row in chosen)
         looked_at |= {(b, row.index(True)) for b, row in enumerate(chosen)}
     assert len({t for _, t in looked_at}) > 3, "any frame, not always the same"
-    moving = _steps(config, _stage(config, window=1, hold=0.0), films)[0]
+    moving = _steps(config, _phase(config, window=1, hold=0.0), films)[0]
     assert len(moving) == 3 + frames.shape[1] - 1, "once things move, the whole clip counts"
 
 
 def test_the_rest_of_a_clip_is_a_window_or_dropped(
     tiny: TrainConfig, changed: Callable[..., TrainConfig], films: tuple[Tensor, Tensor]
 ) -> None:
-    stage = _stage(tiny, window=5, hold=0.0)
-    assert [w.steps for w in _steps(tiny, stage, films)[1]] == [3, 5, 5, 2]
+    phase = _phase(tiny, window=5, hold=0.0)
+    assert [w.steps for w in _steps(tiny, phase, films)[1]] == [3, 5, 5, 2]
     dropping = changed(tiny, **{"curriculum.drop_rest": True})
-    assert [w.steps for w in _steps(dropping, stage, films)[1]] == [3, 5, 5]
+    assert [w.steps for w in _steps(dropping, phase, films)[1]] == [3, 5, 5]
     each = changed(tiny, warm_up_updates=True)
-    assert [w.steps for w in _steps(each, stage, films)[1]] == [1, 1, 1, 5, 5, 2]
+    assert [w.steps for w in _steps(each, phase, films)[1]] == [1, 1, 1, 5, 5, 2]
 
 
 @pytest.mark.parametrize("outlines", [False, True])
@@ -101,8 +101,8 @@ def test_a_windows_parts_are_means_and_its_loss_the_weighted_sum(
 ) -> None:
     config = changed(tiny, noise=False, **{"loss.outlines": outlines})
     picture_loss = losses_of.object_picture_loss if outlines else losses_of.balanced_picture_loss
-    stage = _stage(config, window=4, hold=0.0)
-    seen, windows = _steps(config, stage, films)
+    phase = _phase(config, window=4, hold=0.0)
+    seen, windows = _steps(config, phase, films)
     frames, background = films
     for window, first in zip(windows[1:], (3, 7, 11), strict=True):
         steps = range(first, first + window.steps)
@@ -110,7 +110,7 @@ def test_a_windows_parts_are_means_and_its_loss_the_weighted_sum(
         for i in steps:
             output, t = seen[i][1], i - 3
             front = losses_of.foreground(frames[:, t + 1], background)
-            prediction = picture_loss(output.ahead.frame, frames[:, t + 1], front)
+            prediction = picture_loss(output.next_frame.frame, frames[:, t + 1], front)
             here = losses_of.foreground(frames[:, t], background)
             reconstruction = picture_loss(output.present.frame, frames[:, t], here)
             moved = losses_of.position_change(output, official=False)
@@ -121,19 +121,19 @@ def test_a_windows_parts_are_means_and_its_loss_the_weighted_sum(
         weights = torch.tensor([1.0, *(getattr(config.loss, name) for name in names[1:])])
         torch.testing.assert_close(window.loss, (weights * means).sum())
     summed = changed(config, **{"loss.mean_over_window": False})
-    again = _steps(summed, stage, films)[1]
+    again = _steps(summed, phase, films)[1]
     for mean, total in zip(windows, again, strict=True):
         torch.testing.assert_close(total.loss, mean.loss * mean.steps)
 
 
 def test_vital_signs_compare_with_the_bare_background(tiny: TrainConfig, films: tuple[Tensor, Tensor]) -> None:
-    seen, windows = _steps(tiny, _stage(tiny, window=1, hold=0.0), films)
+    seen, windows = _steps(tiny, _phase(tiny, window=1, hold=0.0), films)
     frames, background = films
     last, output = windows[-1].parts, seen[-1][1]
     front = losses_of.foreground(frames[:, -1], background).expand(-1, 3, -1, -1) > 0
     assert last["bare_error"] == pytest.approx(float((background - frames[:, -1])[front].square().mean()), rel=1e-4)
     assert last["foreground_error"] == pytest.approx(
-        float((output.ahead.frame - frames[:, -1])[front].square().mean()), rel=1e-4
+        float((output.next_frame.frame - frames[:, -1])[front].square().mean()), rel=1e-4
     )
     assert last["bound_slots"] == pytest.approx(float(output.bound.sum(1).float().mean()))
 
@@ -141,8 +141,8 @@ def test_vital_signs_compare_with_the_bare_background(tiny: TrainConfig, films: 
 def test_blackouts_spare_the_first_ten_frames_and_the_coming_frame(
     tiny: TrainConfig, films: tuple[Tensor, Tensor]
 ) -> None:
-    stage = _stage(tiny, window=1, blackout=0.5, hold=0.0)
-    seen, windows = _steps(tiny, stage, films, seed=1)
+    phase = _phase(tiny, window=1, blackout=0.5, hold=0.0)
+    seen, windows = _steps(tiny, phase, films, seed=1)
     dark = [given["blackout"] for given, _ in seen]
     assert all(mask is None for mask in dark[:13]) and all(mask is not None for mask in dark[13:])
     assert 0 < sum(int(mask.sum()) for mask in dark[13:]) < 6
@@ -159,10 +159,10 @@ def test_the_error_map_is_withheld_as_often_as_asked(
     tiny: TrainConfig, changed: Callable[..., TrainConfig], films: tuple[Tensor, Tensor]
 ) -> None:
     """Always, never, and now and then for the whole batch; the warm-up keeps it."""
-    stage = _stage(tiny, window=1, hold=0.0)
+    phase = _phase(tiny, window=1, hold=0.0)
 
     def told(probability: float) -> list[bool]:
-        seen, _ = _steps(changed(tiny, **{"curriculum.error_dropout": probability}), stage, films)
+        seen, _ = _steps(changed(tiny, **{"curriculum.error_dropout": probability}), phase, films)
         return [bool((output.error > 0).any()) for _, output in seen]
 
     assert told(0.0) == [True] * 15
@@ -175,7 +175,7 @@ def test_slots_are_held_for_whole_windows_once_time_has_begun(
     tiny: TrainConfig, changed: Callable[..., TrainConfig], films: tuple[Tensor, Tensor]
 ) -> None:
     config = changed(tiny, **{"curriculum.hold_from": 3, "curriculum.hold_to": 3})
-    seen, _ = _steps(config, _stage(config, window=1, hold=0.4), films)
+    seen, _ = _steps(config, _phase(config, window=1, hold=0.4), films)
     held = [given["hold"] for given, _ in seen]
     assert all(mask is None for mask in held[:7])
     table = torch.stack(held[7:])                                   # (8, B, K)
@@ -192,7 +192,7 @@ def test_slots_are_held_for_whole_windows_once_time_has_begun(
 @pytest.mark.parametrize("canvas", ["released", "black", "colours"])
 def test_the_background_fades_in(canvas: Any, films: tuple[Tensor, Tensor], tiny: TrainConfig) -> None:
     frames, background = films
-    half = _stage(tiny, canvas=canvas, fade=0.25, window=1, hold=0.0)
+    half = _phase(tiny, canvas=canvas, fade=0.25, window=1, hold=0.0)
     seen, _ = _steps(tiny, half, films)
     painted_on = [given["canvas"] for given, _ in seen]
     if canvas == "released":

@@ -14,9 +14,9 @@ from squares import flags_of
 
 from loci_looped.cli import train
 from loci_looped.cli.main import main
-from loci_looped.training.checkpoint import checkpoints, newest_checkpoint
-from loci_looped.training.config import RECIPES, TrainConfig, recipe
+from loci_looped.configs.training import RECIPES, TrainConfig, recipe
 from loci_looped.training.log import read_log
+from loci_looped.utils.checkpoint import checkpoints, newest_checkpoint
 
 Change = Callable[..., TrainConfig]
 

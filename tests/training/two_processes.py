@@ -10,11 +10,11 @@ from typing import Any
 import torch
 from rich.console import Console
 
-from loci_looped.training.checkpoint import checkpoints
-from loci_looped.training.config import TrainConfig
+from loci_looped.configs.training import TrainConfig
 from loci_looped.training.distributed import join
 from loci_looped.training.log import RunLog
 from loci_looped.training.loop import CHECKPOINTS, Trainer
+from loci_looped.utils.checkpoint import checkpoints
 
 
 class Stopping(RunLog):

@@ -8,16 +8,16 @@ import numpy as np
 import pytest
 import torch
 
-from loci_looped.belief import Belief
+from loci_looped.inference.belief import Belief
+from loci_looped.inference.watch import FrameResult
 from loci_looped.model.state import Decoded, SlotCodes, StepOutput
-from loci_looped.watching import Seen
 
 SIZE = (40, 60)
 SCREEN, MOVER, EMPTY = 0, 1, 2
 SCREEN_COLUMNS = slice(20, 40)
 
 
-def moment(column: float = 30.0, number: int = 0, surprise: float = 0.0) -> Seen:
+def moment(column: float = 30.0, number: int = 0, surprise: float = 0.0) -> FrameResult:
     """The mover's centre is in row 20 at `column`; the screen covers rows 10 to 30 and columns 20 to 40."""
     height, width = SIZE
     rows, columns = np.mgrid[:height, :width]
@@ -39,15 +39,15 @@ def moment(column: float = 30.0, number: int = 0, surprise: float = 0.0) -> Seen
     output = StepOutput(
         sensed=codes, percept=codes, predicted=codes, previous=codes, gate=torch.tensor([[[0.4, 0.9]] * 3]),
         displacement=torch.zeros(1, 3, 2),
-        present=full, ahead=full, occlusion=hidden, occlusion_ahead=hidden, assigned=bound, bound=bound,
+        present=full, next_frame=full, occlusion=hidden, occlusion_next=hidden, assigned=bound, bound=bound,
         visibility=hidden, error=torch.zeros(1, 1, height, width), surprise=torch.full((1, 3), surprise / (3 * 2400)),
         objects_before=belief.whole_colours, objects_after=None,
     )
     frame = (full.frame[0].permute(1, 2, 0) * 255).round().to(torch.uint8).numpy()
-    return Seen(number, number / 8.0, frame, frame, np.full((height, width, 3), 128, np.uint8), frame, output, belief,
-                screen=SCREEN)
+    background = np.full((height, width, 3), 128, np.uint8)
+    return FrameResult(number, number / 8.0, frame, frame, background, frame, output, belief, screen=SCREEN)
 
 
 @pytest.fixture
-def make_moment() -> Callable[..., Seen]:
+def make_moment() -> Callable[..., FrameResult]:
     return moment

@@ -4,9 +4,9 @@ from collections.abc import Callable
 
 import numpy as np
 
+from loci_looped.inference.watch import FrameResult
 from loci_looped.viz.colours import slot_colour
 from loci_looped.viz.overlay import dashes, hidden_along, outlines, overlay
-from loci_looped.watching import Seen
 
 SIZE = (240, 360)
 
@@ -40,7 +40,7 @@ def test_a_seen_line_is_whole_and_a_hidden_one_is_broken() -> None:
     assert 0.5 < sum(len(piece) for piece in hidden) / 121 < 0.7
 
 
-def test_points_behind_the_screen_are_hidden_and_others_are_not(make_moment: Callable[..., Seen]) -> None:
+def test_points_behind_the_screen_are_hidden_and_others_are_not(make_moment: Callable[..., FrameResult]) -> None:
     seen = make_moment(column=20.0)         # half of it behind the screen's left edge
     whole, visible = seen.belief.whole_masks[0, 1].numpy(), seen.belief.visible_masks()[0, 1].numpy()
     (line,) = outlines(whole)
@@ -49,7 +49,7 @@ def test_points_behind_the_screen_are_hidden_and_others_are_not(make_moment: Cal
     assert np.array_equal(hidden[inside], line[inside, 1] > 19.5)
 
 
-def test_pixels_change_around_objects_and_nowhere_else(make_moment: Callable[..., Seen]) -> None:
+def test_pixels_change_around_objects_and_nowhere_else(make_moment: Callable[..., FrameResult]) -> None:
     seen = make_moment(column=8.0)
     plain = seen.frame.repeat(6, 0).repeat(6, 1)
     changed = (overlay(seen, SIZE) != plain).any(-1)
@@ -57,21 +57,21 @@ def test_pixels_change_around_objects_and_nowhere_else(make_moment: Callable[...
     assert not changed[:40].any() and not changed[200:].any() and not changed[:, 300:].any()
 
 
-def test_each_slot_is_drawn_in_its_own_colour_and_empty_slots_not_at_all(make_moment: Callable[..., Seen]) -> None:
+def test_each_slot_is_drawn_in_its_own_colour_empty_ones_not_at_all(make_moment: Callable[..., FrameResult]) -> None:
     picture = overlay(make_moment(column=8.0), SIZE)
     assert near(picture, 0)[50:190, 110:250].sum() > 100 and near(picture, 0)[:, :90].sum() == 0
     assert near(picture, 1)[80:160, 10:90].sum() > 100
     assert near(picture, 2).sum() == 0
 
 
-def test_a_hidden_object_has_a_broken_outline_and_a_ring(make_moment: Callable[..., Seen]) -> None:
+def test_a_hidden_object_has_a_broken_outline_and_a_ring(make_moment: Callable[..., FrameResult]) -> None:
     hidden, seen = (overlay(make_moment(column), SIZE, tags=False) for column in (30.0, 8.0))
     assert near(hidden, 1).sum() < 0.8 * near(seen, 1).sum()
     y, x = round(20.5 * 6 - 0.5), round(30.5 * 6 - 0.5)
     assert near(hidden, 1)[y, x] == np.False_ and near(seen, 1)[y, round(8.5 * 6 - 0.5)] == np.True_
 
 
-def test_the_screen_that_is_taken_away_leaves_a_faint_line_only(make_moment: Callable[..., Seen]) -> None:
+def test_the_screen_that_is_taken_away_leaves_a_faint_line_only(make_moment: Callable[..., FrameResult]) -> None:
     seen = make_moment()
     picture = overlay(seen, SIZE, seen.behind_the_screen, ghost=seen.screen, tags=False)
     assert near(picture, 0).sum() == 0

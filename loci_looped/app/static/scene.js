@@ -1,4 +1,4 @@
-// Scenes are the descriptions that Python reads and writes (loci_looped.data.scene_json); here is what the editor does to them.
+// Scenes are the descriptions that Python reads and writes (loci_looped.data.scenes.scene_json); here is what the editor does to them.
 
 export const clone = (value) => structuredClone(value);
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from loci_looped.evaluation.experiments.results import Results
 from loci_looped.evaluation.experiments.scoring import ScoredClip
 from loci_looped.evaluation.experiments.tracking import DRAWS, put_tracking, scene_sums
-from loci_looped.evaluation.statistics import Estimate, bootstrap
+from loci_looped.evaluation.metrics.statistics import Estimate, bootstrap
 
 PAIRED = "tracking/paired-difference-over-scenes"
 

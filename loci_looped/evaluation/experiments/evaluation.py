@@ -7,17 +7,19 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal, get_args
 
-from loci_looped.data.balls import ScenarioName
-from loci_looped.data.scene import VIOLATIONS, ViolationKind
-from loci_looped.errors import LociError
+from loci_looped.configs.network import Placement
+from loci_looped.data.scenes.balls import ScenarioName
+from loci_looped.data.scenes.scene import VIOLATIONS, ViolationKind
+from loci_looped.evaluation.evaluated_model import EvaluatedModel
 from loci_looped.evaluation.experiments import imagination, interruptions
 from loci_looped.evaluation.experiments.ablation import put_ablation
+from loci_looped.evaluation.experiments.clip_specs import BallsTake, ProgressCallback, Take, collide_takes, no_progress
 from loci_looped.evaluation.experiments.imagination import MODES, ImaginedClip, Mode
 from loci_looped.evaluation.experiments.interruptions import InterruptedClip
+from loci_looped.evaluation.experiments.recording import BATCH
 from loci_looped.evaluation.experiments.results import Results
 from loci_looped.evaluation.experiments.scoring import ScoredClip, watch_and_score, write_table
 from loci_looped.evaluation.experiments.surprise import put_surprise
-from loci_looped.evaluation.experiments.takes import BallsTake, Take, Told, collide_takes, silent
 from loci_looped.evaluation.experiments.test_sets import (
     FIRST_VALIDATION_SEED,
     Item,
@@ -28,10 +30,8 @@ from loci_looped.evaluation.experiments.test_sets import (
 )
 from loci_looped.evaluation.experiments.tracking import put_tracking
 from loci_looped.evaluation.experiments.violations import all_pairs, put_violations
-from loci_looped.evaluation.experiments.watching import BATCH
 from loci_looped.model import GateKind
-from loci_looped.model.recruiting import Placement
-from loci_looped.subject import Subject
+from loci_looped.utils.errors import LociError
 
 Experiment = Literal["tracking", "surprise", "interruptions", "imagination", "ablation"]
 EXPERIMENTS: tuple[Experiment, ...] = get_args(Experiment)
@@ -76,7 +76,7 @@ class Options:
     def used_gates(self) -> tuple[GateKind, ...]:
         return self.gates or DEFAULT_GATES[self.experiment]
 
-    def told(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, Any]:
         """The part that decides the numbers of this experiment, for the results."""
         relevant = {"experiment", "gates", "seed", "batch", "clips"} | {
             "tracking": {"scenes", "movers"}, "ablation": {"scenes", "movers"},
@@ -92,13 +92,16 @@ class Options:
 class Evaluation:
     """Runs an experiment; `results` and the rows of the table grow while it does."""
 
-    def __init__(self, subjects: Sequence[Subject], options: Options, told: Told = silent, command: str = "") -> None:
-        if not subjects:
+    def __init__(
+        self, models: Sequence[EvaluatedModel], options: Options, on_progress: ProgressCallback = no_progress,
+        command: str = "",
+    ) -> None:
+        if not models:
             raise LociError("There is nothing to evaluate: name a network, a run or kalman.")
-        self.subjects, self.options, self.told = subjects, options, told
-        described = [{"name": subject.name, **subject.facts} for subject in subjects]
+        self.models, self.options, self.on_progress = models, options, on_progress
+        described = [{"name": subject.name, **subject.facts} for subject in models]
         about = described[0] if len(described) == 1 else {**described[0], "beside": described[1:]}
-        self.results = Results(options.experiment, about, options.told(), command)
+        self.results = Results(options.experiment, about, options.to_json(), command)
         self.scored: list[ScoredClip] = []
         self.interrupted: list[InterruptedClip] = []
         self.imagined: list[ImaginedClip] = []
@@ -145,7 +148,7 @@ class Evaluation:
                 pairs = all_pairs(options.pairs, subject.frame, options.seed, options.kinds)
                 self.scored += put_violations(
                     self.results, f"violations/{gate}", subject, gate, pairs, batch=options.batch,
-                    workers=options.workers, told=self.told, seed=options.seed,
+                    workers=options.workers, on_progress=self.on_progress, seed=options.seed,
                 )
 
     def _interruptions(self) -> None:
@@ -161,7 +164,7 @@ class Evaluation:
                 published = abs(probability - interruptions.PUBLISHED_PROBABILITY) < 1e-9
                 clips = self._sorted(interruptions.watch_interrupted(
                     subject, gate, takes, probability, seed=options.seed, batch=options.batch, workers=options.workers,
-                    told=self.told, lpips=lpips if published else None,
+                    on_progress=self.on_progress, lpips=lpips if published else None,
                 ), InterruptedClip)
                 self.interrupted += clips
                 interruptions.put_interruptions(self.results, f"interruptions/{gate}/{probability:g}", clips)
@@ -177,19 +180,19 @@ class Evaluation:
             for mode in modes:
                 clips = self._sorted(imagination.watch_imagining(
                     subject, gate, mode, takes, steps=options.steps, placement=options.placement, seed=options.seed,
-                    batch=options.batch, workers=options.workers, told=self.told,
+                    batch=options.batch, workers=options.workers, on_progress=self.on_progress,
                 ), ImaginedClip)
                 prefix = f"imagination/{options.scenario}/{self._column(subject, gate)}/{mode}"
                 self.imagined += imagination.put_imagination(self.results, prefix, clips)
 
     def _ablation(self) -> None:
         models: dict[str, list[ScoredClip]] = {}
-        sizes = {subject.frame for subject in self.subjects if subject.network is not None}
+        sizes = {subject.frame for subject in self.models if subject.network is not None}
         if len(sizes) > 1:
             raise LociError(f"Networks are compared on the same films, but these work at {sorted(sizes)} pixels.")
-        size = next(iter(sizes), self.subjects[0].frame)
+        size = next(iter(sizes), self.models[0].frame)
         try:
-            for subject in self.subjects:
+            for subject in self.models:
                 items = self._vanish_items(subject, size)
                 for gate in self._gates(subject):
                     name = subject.name if subject.network is None else f"{subject.name}/{gate}"
@@ -199,25 +202,25 @@ class Evaluation:
 
     # ---------------------------------------------------------------------------------------------------- helpers
 
-    def _alone(self) -> Subject:
-        if len(self.subjects) > 1:
+    def _alone(self) -> EvaluatedModel:
+        if len(self.models) > 1:
             raise LociError("Several networks are compared by --experiment ablation; the others take one at a time.")
-        return self.subjects[0]
+        return self.models[0]
 
-    def _gates(self, subject: Subject) -> tuple[GateKind, ...]:
+    def _gates(self, subject: EvaluatedModel) -> tuple[GateKind, ...]:
         return self.options.used_gates if subject.network is not None else ("learned",)
 
-    def _column(self, subject: Subject, gate: GateKind) -> str:
+    def _column(self, subject: EvaluatedModel, gate: GateKind) -> str:
         return gate if subject.network is not None else subject.name
 
     def _scenes(self) -> int:
         return self.options.scenes or DEFAULT_SCENES[self.options.experiment]
 
-    def _stored(self, subject: Subject) -> list[Take]:
+    def _stored(self, subject: EvaluatedModel) -> list[Take]:
         folder = self.options.clips
         return [] if folder is None else [item.take for item in stored_items(folder, subject.frame)]
 
-    def _square(self, subject: Subject) -> tuple[int, int]:
+    def _square(self, subject: EvaluatedModel) -> tuple[int, int]:
         height, width = (64, 64) if subject.network is None else subject.frame
         if height != width:
             raise LociError(
@@ -226,7 +229,7 @@ class Evaluation:
             )
         return height, width
 
-    def _vanish_items(self, subject: Subject, size: tuple[int, int] | None = None) -> list[Item]:
+    def _vanish_items(self, subject: EvaluatedModel, size: tuple[int, int] | None = None) -> list[Item]:
         options, frame = self.options, size or subject.frame
         if options.clips is not None:
             return stored_items(options.clips, frame)
@@ -240,9 +243,9 @@ class Evaluation:
             )
         return items
 
-    def _watch(self, subject: Subject, items: Sequence[Item], gate: GateKind) -> list[ScoredClip]:
+    def _watch(self, subject: EvaluatedModel, items: Sequence[Item], gate: GateKind) -> list[ScoredClip]:
         clips, failures = watch_and_score(
-            subject, items, gate, batch=self.options.batch, workers=self.options.workers, told=self.told
+            subject, items, gate, batch=self.options.batch, workers=self.options.workers, on_progress=self.on_progress
         )
         for sentence in failures:
             self.results.fail(sentence)

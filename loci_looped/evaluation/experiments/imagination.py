@@ -18,16 +18,16 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from loci_looped.baselines.protocol import Slots, VideoModel
-from loci_looped.data.atomic import replacing
+from loci_looped.configs.network import Placement
 from loci_looped.data.clip import Clip
-from loci_looped.errors import LociError
-from loci_looped.evaluation import balls, official
+from loci_looped.evaluation.evaluated_model import EvaluatedModel
+from loci_looped.evaluation.experiments.clip_specs import ProgressCallback, Take, film, make_films, no_progress
+from loci_looped.evaluation.experiments.recording import BATCH, in_batches, pictures
 from loci_looped.evaluation.experiments.results import Results
-from loci_looped.evaluation.experiments.takes import Take, Told, film, make_films, silent
-from loci_looped.evaluation.experiments.watching import BATCH, in_batches, pictures
+from loci_looped.evaluation.metrics import balls, official
 from loci_looped.model import GateKind
-from loci_looped.model.recruiting import Placement
-from loci_looped.subject import Subject
+from loci_looped.utils.atomic import replacing
+from loci_looped.utils.errors import LociError
 
 Mode = Literal["black", "imagine", "auto"]
 MODES: tuple[Mode, ...] = ("black", "imagine", "auto")
@@ -59,13 +59,15 @@ class ImaginedClip:
 
 
 def watch_imagining(
-    subject: Subject, gate: GateKind, mode: Mode, takes: Sequence[Take], *, steps: int = STEPS, warm_up: int = 10,
-    placement: Placement = "incremental", seed: int = 0, batch: int = BATCH, workers: int = 1, told: Told = silent,
+    subject: EvaluatedModel, gate: GateKind, mode: Mode, takes: Sequence[Take], *, steps: int = STEPS,
+    warm_up: int = 10,
+    placement: Placement = "incremental", seed: int = 0, batch: int = BATCH, workers: int = 1,
+    on_progress: ProgressCallback = no_progress,
 ) -> Iterator[ImaginedClip | str]:
     """Every sequence that can be scored; a sentence in place of one that cannot."""
     if not takes:
         raise LociError("The test set is empty: ask for one scene or more.")
-    make_films(takes, workers, told)
+    make_films(takes, workers, on_progress)
     label = subject.name if subject.network is None else f"{subject.name} {gate}"
 
     def work(part: Sequence[Take]) -> list[ImaginedClip | str]:
@@ -81,8 +83,8 @@ def watch_imagining(
                 told_about.append(slots)
         return [_imagined(label, mode, clip, told_about, index, steps) for index, clip in enumerate(clips)]
 
-    stage = f"imagining, {label}, {mode}"
-    return in_batches(takes, work, batch=batch, workers=workers, told=told, stage=stage)
+    label = f"imagining, {label}, {mode}"
+    return in_batches(takes, work, batch=batch, workers=workers, on_progress=on_progress, label=label)
 
 
 def _step(

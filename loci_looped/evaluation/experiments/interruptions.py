@@ -18,19 +18,19 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn import functional
 
-from loci_looped.data.atomic import replacing
 from loci_looped.data.clip import Clip
-from loci_looped.data.readers.clevrer import BURN_IN
-from loci_looped.data.readers.images import resize_masks
-from loci_looped.errors import LociError
-from loci_looped.evaluation import images, official_segmentation, perceptual, segmentation
+from loci_looped.data.formats.clevrer import BURN_IN
+from loci_looped.data.formats.images import resize_masks
+from loci_looped.evaluation.evaluated_model import EvaluatedModel
+from loci_looped.evaluation.experiments.clip_specs import ProgressCallback, Take, film, make_films, no_progress
+from loci_looped.evaluation.experiments.recording import BATCH, in_batches, pictures
 from loci_looped.evaluation.experiments.results import Results, Series
-from loci_looped.evaluation.experiments.takes import Take, Told, film, make_films, silent
-from loci_looped.evaluation.experiments.watching import BATCH, in_batches, pictures
-from loci_looped.evaluation.perceptual import PerceptualDistance
-from loci_looped.evaluation.tracking import moments
+from loci_looped.evaluation.metrics import images, official_segmentation, perceptual, segmentation
+from loci_looped.evaluation.metrics.perceptual import PerceptualDistance
+from loci_looped.evaluation.metrics.tracking import moments
 from loci_looped.model import GateKind
-from loci_looped.subject import Subject
+from loci_looped.utils.atomic import replacing
+from loci_looped.utils.errors import LociError
 
 Floats = NDArray[np.floating]
 SIZE = (64, 64)
@@ -71,11 +71,12 @@ def blackouts(clips: Sequence[Clip], probability: float, seed: int) -> NDArray[n
 
 
 def watch_interrupted(
-    subject: Subject, gate: GateKind, takes: Sequence[Take], probability: float, *, seed: int = 0, batch: int = BATCH,
-    workers: int = 1, told: Told = silent, lpips: PerceptualDistance | None = None,
+    subject: EvaluatedModel, gate: GateKind, takes: Sequence[Take], probability: float, *, seed: int = 0,
+    batch: int = BATCH, workers: int = 1, on_progress: ProgressCallback = no_progress,
+    lpips: PerceptualDistance | None = None,
 ) -> Iterator[InterruptedClip | str]:
     """Score every clip; a sentence in place of one that cannot be scored."""
-    make_films(takes, workers, told)
+    make_films(takes, workers, on_progress)
     label = subject.name if subject.network is None else f"{subject.name} {gate}"
 
     def work(part: Sequence[Take]) -> list[InterruptedClip | str]:
@@ -93,13 +94,13 @@ def watch_interrupted(
                 answers[index] = answer
         return answers
 
-    stage = f"watching, {label}, {100 * probability:.0f} % dark"
-    return in_batches(takes, work, batch=batch, workers=workers, told=told, stage=stage)
+    label = f"watching, {label}, {100 * probability:.0f} % dark"
+    return in_batches(takes, work, batch=batch, workers=workers, on_progress=on_progress, label=label)
 
 
 @torch.no_grad()
 def _watch(
-    subject: Subject, gate: GateKind, clips: Sequence[Clip], probability: float, seed: int, label: str,
+    subject: EvaluatedModel, gate: GateKind, clips: Sequence[Clip], probability: float, seed: int, label: str,
     lpips: PerceptualDistance | None,
 ) -> list[InterruptedClip | str]:
     frames, background = pictures(clips)

@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from loci_looped.data.atomic import write_text
-from loci_looped.errors import LociError
-from loci_looped.evaluation.statistics import Estimate
-from loci_looped.evaluation.tracking import Moments
+from loci_looped.evaluation.metrics.statistics import Estimate
+from loci_looped.evaluation.metrics.tracking import Moments
+from loci_looped.utils.atomic import write_text
+from loci_looped.utils.errors import LociError
 
 KIND = "loci-looped results"
 VERSION = 1

@@ -10,17 +10,17 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from loci_looped.data.atomic import replacing
 from loci_looped.data.clip import Clip, Event, ObjectTruth
-from loci_looped.errors import LociError
-from loci_looped.evaluation import official
-from loci_looped.evaluation.experiments.takes import Told, film, make_films, silent
+from loci_looped.evaluation.evaluated_model import EvaluatedModel
+from loci_looped.evaluation.experiments.clip_specs import ProgressCallback, film, make_films, no_progress
+from loci_looped.evaluation.experiments.recording import BATCH, Recording, in_batches, record
 from loci_looped.evaluation.experiments.test_sets import Item, SetName
-from loci_looped.evaluation.experiments.watching import BATCH, Recording, in_batches, record
-from loci_looped.evaluation.mota import MotCounts, count_events
-from loci_looped.evaluation.tracking import TrackingTable, of_object, successes, tracking_table
+from loci_looped.evaluation.metrics import official
+from loci_looped.evaluation.metrics.mota import MotCounts, count_events
+from loci_looped.evaluation.metrics.tracking import TrackingTable, of_object, successes, tracking_table
 from loci_looped.model import GateKind
-from loci_looped.subject import Subject
+from loci_looped.utils.atomic import replacing
+from loci_looped.utils.errors import LociError
 
 RELEASED_PIXELS = 320 * 480
 """The released networks were measured at this size; masks are scaled to it where the released test counts pixels."""
@@ -109,14 +109,15 @@ def _as_released(
 
 
 def watch_and_score(
-    subject: Subject, items: Sequence[Item], gate: GateKind, *, batch: int = BATCH, workers: int = 1,
-    told: Told = silent, stage: str = "",
+    subject: EvaluatedModel, items: Sequence[Item], gate: GateKind, *, batch: int = BATCH, workers: int = 1,
+    on_progress: ProgressCallback = no_progress, label: str = "",
 ) -> tuple[list[ScoredClip], list[str]]:
     """Every clip that can be scored, and a sentence for each that cannot."""
     if not items:
         raise LociError("The test set is empty: ask for one scene or more.")
-    make_films([item.take for item in items], workers, told)
-    label = subject.name if subject.network is None else f"{subject.name} {gate}"
+    make_films([item.take for item in items], workers, on_progress)
+    name = subject.name if subject.network is None else f"{subject.name} {gate}"
+    label = label or f"watching, {name}"
     scored: list[ScoredClip] = []
     failures: list[str] = []
 
@@ -133,12 +134,12 @@ def watch_and_score(
             recordings = record(subject.video_model(together, gate), together)
             for index, recording in zip(chosen, recordings, strict=True):
                 try:
-                    answers[index] = score(label, part[index].set, clips[index], recording)
+                    answers[index] = score(name, part[index].set, clips[index], recording)
                 except LociError as error:
-                    answers[index] = f"{_called(clips[index])} was left out ({label}): {error}"
+                    answers[index] = f"{_called(clips[index])} was left out ({name}): {error}"
         return answers
 
-    for answer in in_batches(items, work, batch=batch, workers=workers, told=told, stage=stage or f"watching, {label}"):
+    for answer in in_batches(items, work, batch=batch, workers=workers, on_progress=on_progress, label=label):
         if isinstance(answer, str):
             failures.append(answer)
         else:

@@ -11,11 +11,10 @@ from collections.abc import Callable, Hashable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from loci_looped.errors import LociError
 from loci_looped.evaluation.experiments.results import Results, Series
 from loci_looped.evaluation.experiments.scoring import ScoredClip
-from loci_looped.evaluation.statistics import Correlation, TTest, t_test
-from loci_looped.evaluation.surprise import (
+from loci_looped.evaluation.metrics.statistics import Correlation, TTest, t_test
+from loci_looped.evaluation.metrics.surprise import (
     PROTOCOL,
     REAPPEARANCE,
     SCREEN_FALLS,
@@ -25,7 +24,8 @@ from loci_looped.evaluation.surprise import (
     mean_over_networks,
     peak,
 )
-from loci_looped.evaluation.tracking import moments
+from loci_looped.evaluation.metrics.tracking import moments
+from loci_looped.utils.errors import LociError
 
 Floats = NDArray[np.floating]
 WINDOWS = {"reappearance": REAPPEARANCE, "screen_falls": SCREEN_FALLS}

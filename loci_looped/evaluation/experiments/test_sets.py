@@ -11,12 +11,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
-from loci_looped.data import vanish
-from loci_looped.data.scene import Violation, ViolationKind
-from loci_looped.data.store import clip_files, load_clip
-from loci_looped.data.violations import matched_scenes
-from loci_looped.errors import LociError
-from loci_looped.evaluation.experiments.takes import Size, StoredTake, Take, VanishTake
+from loci_looped.data.scenes import vanish
+from loci_looped.data.scenes.scene import Violation, ViolationKind
+from loci_looped.data.scenes.violations import matched_scenes
+from loci_looped.data.store.clip_file import clip_files, load_clip
+from loci_looped.evaluation.experiments.clip_specs import Size, StoredTake, Take, VanishTake
+from loci_looped.utils.errors import LociError
 
 SetName = Literal["control", "surprise"]
 FIRST_VALIDATION_SEED = 1000

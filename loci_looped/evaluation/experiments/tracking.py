@@ -10,11 +10,11 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from loci_looped.evaluation import mota, official, tracking
 from loci_looped.evaluation.experiments.results import Results
 from loci_looped.evaluation.experiments.scoring import ScoredClip
-from loci_looped.evaluation.statistics import bootstrap
-from loci_looped.evaluation.tracking import Moments, moments, summarise
+from loci_looped.evaluation.metrics import mota, official, tracking
+from loci_looped.evaluation.metrics.statistics import bootstrap
+from loci_looped.evaluation.metrics.tracking import Moments, moments, summarise
 
 Floats = NDArray[np.floating]
 DRAWS = 2000        # of the intervals over scenes

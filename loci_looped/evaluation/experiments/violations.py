@@ -12,16 +12,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from loci_looped.data.scene import VIOLATIONS, ViolationKind
-from loci_looped.errors import LociError
+from loci_looped.data.scenes.scene import VIOLATIONS, ViolationKind
+from loci_looped.evaluation.evaluated_model import EvaluatedModel
+from loci_looped.evaluation.experiments.clip_specs import ProgressCallback, Size, VanishTake, no_progress
+from loci_looped.evaluation.experiments.recording import BATCH
 from loci_looped.evaluation.experiments.results import Results
 from loci_looped.evaluation.experiments.scoring import ScoredClip, watch_and_score
-from loci_looped.evaluation.experiments.takes import Size, Told, VanishTake, silent
 from loci_looped.evaluation.experiments.test_sets import Item, pair_takes
-from loci_looped.evaluation.experiments.watching import BATCH
-from loci_looped.evaluation.statistics import pairwise_accuracy
+from loci_looped.evaluation.metrics.statistics import pairwise_accuracy
 from loci_looped.model import GateKind
-from loci_looped.subject import Subject
+from loci_looped.utils.errors import LociError
 
 PROTOCOLS = {"slot": "violations/peak-slot-error-from-event", "frame": "violations/peak-frame-error-from-event"}
 
@@ -41,14 +41,15 @@ def all_pairs(count: int, size: Size, seed: int, kinds: Sequence[ViolationKind] 
 
 
 def put_violations(
-    results: Results, prefix: str, subject: Subject, gate: GateKind, pairs: Sequence[Pairs], *, batch: int = BATCH,
-    workers: int = 1, told: Told = silent, seed: int = 0,
+    results: Results, prefix: str, subject: EvaluatedModel, gate: GateKind, pairs: Sequence[Pairs], *,
+    batch: int = BATCH, workers: int = 1, on_progress: ProgressCallback = no_progress, seed: int = 0,
 ) -> list[ScoredClip]:
     """Accuracy with its bootstrap interval for each kind and for all together; returns the watched clips."""
     unique = {take.key(): take for group in pairs for pair in group.takes for take in pair}
     items = [Item("surprise" if take.scene.violation else "control", take) for take in unique.values()]
     scored, failures = watch_and_score(
-        subject, items, gate, batch=batch, workers=workers, told=told, stage=f"watching pairs, {subject.name} {gate}"
+        subject, items, gate, batch=batch, workers=workers, on_progress=on_progress,
+        label=f"watching pairs, {subject.name} {gate}",
     )
     for sentence in failures:
         results.fail(sentence)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from loci_looped.evaluation.experiments.headlines import models
 from loci_looped.evaluation.experiments.results import Results, Series
+from loci_looped.evaluation.experiments.summary import models
+from loci_looped.evaluation.metrics.surprise import REAPPEARANCE, SCREEN_FALLS
 from loci_looped.evaluation.report.charts import Bar, Bars, Chart, Cloud, Line, Shade
 from loci_looped.evaluation.report.tables import called
-from loci_looped.evaluation.surprise import REAPPEARANCE, SCREEN_FALLS
 
 Drawing = Chart | Bars | Cloud
 SWEEPS = {"psnr": "PSNR, dB", "ssim": "SSIM", "ari": "ARI", "fg_ari": "FG-ARI", "miou": "mIoU"}

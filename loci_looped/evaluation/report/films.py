@@ -12,15 +12,15 @@ import numpy as np
 from PIL import Image
 
 from loci_looped.data.clip import Clip
-from loci_looped.data.film import write_film
-from loci_looped.evaluation.experiments.takes import BallsTake, Take, VanishTake, film
+from loci_looped.data.formats.film_writer import write_film
+from loci_looped.evaluation.evaluated_model import EvaluatedModel
+from loci_looped.evaluation.experiments.clip_specs import BallsTake, Take, VanishTake, film
 from loci_looped.evaluation.experiments.test_sets import control_take, pair_takes
-from loci_looped.sources import CLIP_FPS
-from loci_looped.subject import Subject
+from loci_looped.inference.stream import CLIP_FPS
+from loci_looped.inference.watch import FrameResult, as_loci
 from loci_looped.viz.canvas import Picture, factor_for
 from loci_looped.viz.overlay import overlay
 from loci_looped.viz.panel import slot_panel
-from loci_looped.watching import Seen, as_loci
 
 COLUMNS = 9             # of a film strip
 HEIGHT = 240            # of each of the two pictures of the film, one above the other: phones are narrow
@@ -36,7 +36,7 @@ class Film:
     strip: bytes
 
 
-def films_of(subject: Subject, seed: int) -> list[Film]:
+def films_of(subject: EvaluatedModel, seed: int) -> list[Film]:
     """Scenes of the network's own world: a control and a surprise, or balls if its pictures are square."""
     if subject.network is None:
         return []
@@ -46,7 +46,7 @@ def films_of(subject: Subject, seed: int) -> list[Film]:
     return made
 
 
-def _scenes(subject: Subject, seed: int) -> list[tuple[str, str, Take]]:
+def _scenes(subject: EvaluatedModel, seed: int) -> list[tuple[str, str, Take]]:
     if subject.frame[0] == subject.frame[1]:
         return [(f"balls, sequence {seed} of the test set", "Three balls that bounce off each other.",
                  BallsTake("interaction", seed, subject.frame, 60))]
@@ -58,9 +58,9 @@ def _scenes(subject: Subject, seed: int) -> list[tuple[str, str, Take]]:
     ]
 
 
-def _film(subject: Subject, title: str, note: str, clip: Clip) -> Film:
+def _film(subject: EvaluatedModel, title: str, note: str, clip: Clip) -> Film:
     assert subject.network is not None
-    moments: list[Seen] = []
+    moments: list[FrameResult] = []
     chosen = {round(number) for number in np.linspace(0.08 * len(clip), 0.95 * (len(clip) - 1), COLUMNS)}
 
     def pictures() -> Iterator[Picture]:
@@ -76,7 +76,7 @@ def _film(subject: Subject, title: str, note: str, clip: Clip) -> Film:
     return Film(title, note, movie, png(slot_panel(moments, title)))
 
 
-def _pair(seen: Seen) -> Picture:
+def _pair(seen: FrameResult) -> Picture:
     """Above what is seen, with the beliefs drawn on it; below what is believed, the screen taken away."""
     height, width = seen.frame.shape[:2]
     factor = factor_for(height, HEIGHT)

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from loci_looped.errors import LociError
 from loci_looped.evaluation.report.charts import Chart, Line, Shade
+from loci_looped.utils.errors import LociError
 
 LOG = "log.jsonl"
 MOST_POINTS = 400

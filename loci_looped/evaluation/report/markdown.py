@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from loci_looped.data.atomic import write_text
-from loci_looped.errors import LociError
 from loci_looped.evaluation.experiments.results import Results
 from loci_looped.evaluation.report.published import sources
 from loci_looped.evaluation.report.tables import Table, tables
+from loci_looped.utils.atomic import write_text
+from loci_looped.utils.errors import LociError
 
 BEGIN, END = "<!-- results:begin -->", "<!-- results:end -->"
 

@@ -9,7 +9,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from loci_looped.data.atomic import write_text
 from loci_looped.evaluation.experiments.results import Results, plain
 from loci_looped.evaluation.report.charts import figure
 from loci_looped.evaluation.report.figures import figures
@@ -17,6 +16,7 @@ from loci_looped.evaluation.report.films import Film
 from loci_looped.evaluation.report.learning import learning_figures, strips
 from loci_looped.evaluation.report.published import sources
 from loci_looped.evaluation.report.tables import Table, called, tables
+from loci_looped.utils.atomic import write_text
 
 TEMPLATE = Path(__file__).with_name("page.html")
 EXPERIMENT_WORDS = {

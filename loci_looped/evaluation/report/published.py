@@ -8,8 +8,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from loci_looped.evaluation.experiments.headlines import probability_words
 from loci_looped.evaluation.experiments.results import plain
+from loci_looped.evaluation.experiments.summary import probability_words
 
 FILE = Path(__file__).with_name("published.json")
 

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import TypedDict
 
-from loci_looped.evaluation.experiments.headlines import (
+from loci_looped.evaluation.experiments.results import Results
+from loci_looped.evaluation.experiments.summary import (
     INTERRUPTION_COLUMNS,
     OFFICIAL,
     TRACKING,
@@ -16,7 +17,6 @@ from loci_looped.evaluation.experiments.headlines import (
     models,
     probability,
 )
-from loci_looped.evaluation.experiments.results import Results
 from loci_looped.evaluation.report.published import PublishedRow, caveat, published, sources
 
 

@@ -1,0 +1,210 @@
+"""What a training run is made of, and the six recipes by name."""
+
+from __future__ import annotations
+
+import dataclasses
+import difflib
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from loci_looped.configs.curriculum import Curriculum
+from loci_looped.configs.network import PRESETS as NETWORKS
+from loci_looped.configs.network import LociConfig
+from loci_looped.utils.errors import LociError
+
+SceneName = Literal["vanish", "collide", "balls-interaction", "balls-occlusion"]
+
+
+@dataclass(frozen=True)
+class DataConfig:
+    world: SceneName = "vanish"
+    """The generator. Where `folder` is given, only the validation scenes come from it."""
+    folder: str = ""
+    """Train on clips on disk instead: a folder of stored clips (loci generate makes such folders)."""
+    clips: int = 1000
+    """How many different clips are generated."""
+    first_seed: int = 0
+    stride: int = 1
+    """Use every so-manieth frame, beginning anywhere in the first stride."""
+    batch: int = 16
+    """Clips per update, over all processes together."""
+
+
+@dataclass(frozen=True)
+class OptimiserConfig:
+    kind: Literal["radam", "adamw"] = "radam"
+    """"radam" is the paper's rectified Adam; "adamw" with gradient clipping suits small networks."""
+    learning_rate: float = 1e-4
+    steps: tuple[tuple[int, float], ...] = ()
+    """(update, learning rate): from that update on, as the paper's chain of runs does."""
+    decay: float = 1.0
+    """Factor on the learning rate every `decay_every` updates."""
+    decay_every: int = 100_000
+    final_share: float = 1.0
+    """Cosine decay over the whole run, down to this share of the learning rate; 1 is off."""
+    initial_factor: float = 30.0
+    """Learning rate of the initial states, as a multiple, until `initial_until`."""
+    initial_until: int = 50_000
+    beta1: float = 0.9
+    beta2: float = 0.999
+    epsilon: float = 1e-16
+    clip: float = 0.0
+    """Largest gradient norm; 0 is off."""
+    average: float = 0.0
+    """Decay of the exponential moving average of the weights, which is what gets evaluated and shipped; 0 is off."""
+
+
+@dataclass(frozen=True)
+class LossConfig:
+    """Weights of the loss table; the prediction of the next frame has weight 1."""
+
+    reconstruction: float = 0.333333
+    position_change: float = 0.01
+    gestalt_change: float = 0.1
+    centring: float = 0.0
+    """Beyond the paper: place codes in the middle of whole-object masks."""
+    balanced: bool = False
+    """Beyond the paper: foreground and background pixels weigh the same in sum."""
+    outlines: bool = False
+    """Beyond the paper, with `balanced`: small objects weigh as much as large ones, and outlines belong to objects."""
+    mean_over_window: bool = False
+    """Divide a window's loss by its length; the paper sums."""
+
+
+@dataclass(frozen=True)
+class TrainConfig:
+    name: str
+    model: LociConfig
+    data: DataConfig = field(default_factory=DataConfig)
+    optimiser: OptimiserConfig = field(default_factory=OptimiserConfig)
+    loss: LossConfig = field(default_factory=LossConfig)
+    curriculum: Curriculum = field(default_factory=Curriculum)
+    warm_up: int = 10
+    """Steps on the first frame before time begins."""
+    warm_up_updates: bool = True
+    """Update after every warm-up step (the paper); otherwise the warm-up has windows like the rest."""
+    level_two_from: int = 0
+    """Grow the network to level 2 at this update; 0 is never."""
+    noise: bool = True
+    """Binarisation, priority and gate noise; off only to compare runs number by number."""
+    precision: Literal["single", "bfloat16"] = "single"
+    """Arithmetic of the convolutions; "bfloat16" is for GPUs."""
+    compile: bool = False
+    """Compile the convolution stacks; for GPUs."""
+    seed: int = 0
+    minutes: float = 0.0
+    """Stop after so many minutes of training time, wherever the curriculum is; 0 is no limit."""
+    checkpoint_minutes: float = 3.0
+    log_every: int = 100
+    validate_every: int = 5000
+    validation_scenes: int = 16
+    """Scenes of the quick look during training; with 0 there is none."""
+
+    def to_json(self) -> dict[str, Any]:
+        return dataclasses.asdict(self)
+
+    @staticmethod
+    def from_json(values: dict[str, Any]) -> TrainConfig:
+        """The inverse of `to_json`."""
+        known = dict(values)
+        try:
+            known["model"] = LociConfig.from_json(known["model"])
+            for name, part in _PARTS.items():
+                known[name] = part(**{key: _pairs(value) for key, value in known[name].items()})
+            return TrainConfig(**known)
+        except (TypeError, KeyError) as error:
+            raise LociError(f"The configuration of the run is of another version of this package ({error}).") from error
+
+
+_PARTS: dict[str, Any] = {
+    "data": DataConfig, "optimiser": OptimiserConfig, "loss": LossConfig, "curriculum": Curriculum,
+}
+
+
+def _pairs(value: Any) -> Any:
+    """JSON has lists where schedules have tuples of pairs."""
+    return tuple(tuple(pair) for pair in value) if isinstance(value, list) else value
+
+
+def differences(ours: TrainConfig, theirs: TrainConfig) -> list[str]:
+    """Fields in which two configurations differ, as sentences' parts: "loss.centring: 0.0 -> 0.1"."""
+
+    def flat(values: dict[str, Any], prefix: str = "") -> dict[str, Any]:
+        result: dict[str, Any] = {}
+        for key, value in values.items():
+            result |= flat(value, f"{prefix}{key}.") if isinstance(value, dict) else {f"{prefix}{key}": value}
+        return result
+
+    before, after = flat(ours.to_json()), flat(theirs.to_json())
+    changed = [key for key in {**before, **after} if before.get(key) != after.get(key)]
+    return [f"{key}: {before.get(key)} -> {after.get(key)}" for key in changed]
+
+
+_SMALL_OPTIMISER = OptimiserConfig(
+    kind="adamw", learning_rate=1e-3, beta2=0.99, epsilon=1e-8, clip=0.5, initial_factor=1.0, initial_until=0,
+    final_share=0.02, average=0.999,
+)
+_SMALL_LOSS = LossConfig(gestalt_change=0.0, balanced=True, outlines=True, centring=30.0, mean_over_window=True)
+_SMALL_CURRICULUM = Curriculum(
+    updates=6_000, foreground_until=1_800, still_until=1_800, still_steps=5, placement="error_sampled",
+    canvas="colours", colours_from=800, colours_share=0.4, background_from=1_800, background_over=400,
+    gate_from=2_200, binding="hard", window_to=1, hold=0.04, hold_to=12,
+)
+_SMALL = TrainConfig(
+    name="adept-small", model=NETWORKS["adept-small"], data=DataConfig(batch=8, clips=400), optimiser=_SMALL_OPTIMISER,
+    loss=_SMALL_LOSS, curriculum=_SMALL_CURRICULUM, warm_up=8, warm_up_updates=False, validate_every=1000,
+)
+
+RECIPES: dict[str, TrainConfig] = {
+    "adept": TrainConfig(
+        name="adept", model=NETWORKS["adept"],
+        # The paper's chain of four runs, each with a fresh optimiser; the fourth at level 2.
+        optimiser=OptimiserConfig(steps=((400_000, 3.333e-5), (600_000, 3.333e-5), (800_000, 3.333e-5))),
+        curriculum=Curriculum(drop_rest=True),
+        level_two_from=800_000,
+    ),
+    "clevrer": TrainConfig(
+        name="clevrer", model=NETWORKS["clevrer"],
+        data=DataConfig(world="collide", batch=32, clips=10_000, stride=2),
+        optimiser=OptimiserConfig(steps=((200_000, 3.3333e-5), (600_000, 3.3333e-5))),
+        # The blackouts are the paper's; the released configurations forgot them.
+        curriculum=Curriculum(
+            updates=800_000, settle_stochastically=True, gate_from=100_000, window_steps=((200_000, 3), (600_000, 4)),
+            drop_rest=True, blackout_from=0.2, blackout_to=0.2,
+        ),
+    ),
+    "balls": TrainConfig(
+        name="balls", model=NETWORKS["balls"], data=DataConfig(world="balls-interaction", batch=128, clips=10_000),
+        optimiser=OptimiserConfig(
+            learning_rate=4e-4, steps=((400_000, 1e-4), (800_000, 5e-5)), decay=0.75, decay_every=100_000,
+            initial_until=30_000,
+        ),
+        loss=LossConfig(gestalt_change=0.25),
+        curriculum=Curriculum(
+            updates=1_200_000, foreground_until=3_000_000, background_from=15_000, gate_from=40_000,
+            window_to=3, window_every=100_000, drop_rest=True, blackout_from=0.1, blackout_to=0.45,
+        ),
+        warm_up=5,
+    ),
+    "adept-small": _SMALL,
+    "clevrer-small": dataclasses.replace(
+        _SMALL, name="clevrer-small", model=NETWORKS["clevrer-small"],
+        data=DataConfig(world="collide", batch=8, clips=600, stride=2),
+        curriculum=dataclasses.replace(_SMALL_CURRICULUM, blackout_from=0.2, blackout_to=0.2),
+    ),
+    "balls-small": dataclasses.replace(
+        _SMALL, name="balls-small", model=NETWORKS["balls-small"],
+        data=DataConfig(world="balls-interaction", batch=8, clips=600),
+        curriculum=dataclasses.replace(_SMALL_CURRICULUM, blackout_from=0.1, blackout_to=0.45, blackout_every=200),
+    ),
+}
+
+
+def recipe(name: str) -> TrainConfig:
+    if name not in RECIPES:
+        near = difflib.get_close_matches(name, RECIPES, n=2)
+        raise LociError(
+            f"There is no recipe {name!r}. "
+            + (f"Did you mean {' or '.join(near)}?" if near else f"There are {', '.join(RECIPES)}.")
+        )
+    return RECIPES[name]

@@ -1,0 +1,245 @@
+"""CLEVRER: `videos/`, `annotations/` and the Mask R-CNN proposals, in the released layout; one background for all.
+
+Also SlotFormer's choice of evaluation clips: those in which nobody enters after the burn-in.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from loci_looped.data.clip import Clip, Event, ObjectTruth
+from loci_looped.data.events import hiding
+from loci_looped.data.formats import rle, video
+from loci_looped.data.formats.geometry import Pose, camera_facts, drawn_masks, project
+from loci_looped.data.formats.images import Size, is_picture, read_rgb, resize_masks
+from loci_looped.data.formats.read_result import ReadResult, summarise
+from loci_looped.data.formats.video import ALL, Selection
+from loci_looped.data.scenes.camera import Camera
+from loci_looped.utils.errors import LociError
+
+CAMERA = Camera(position=(4.330127, 0.0, 2.5), look_at=(0.0, 0.0, 0.0))
+HALF_EXTENT = 0.2
+FRAMES = 128
+Split = Literal["train", "val", "test"]
+FIRST = {"train": 0, "val": 10_000, "test": 15_000, "": 20_000}      # the first video of each split, and the end
+
+BURN_IN, ROLLOUT, STRIDE = 6, 42, 2                                   # SlotFormer's evaluation clips
+
+
+@dataclass(frozen=True)
+class Library:
+    """Where the parts of each video are, by its number."""
+
+    root: Path
+    films: dict[int, Path]
+    annotations: dict[int, Path]
+    proposals: dict[int, Path]
+    background: Path | None
+
+
+def open_library(root: str | Path) -> Library:
+    """Look through a CLEVRER folder once: films (or folders of frames), annotations, proposals, background."""
+    root = Path(root)
+    if not root.is_dir():
+        raise LociError(f"There is no folder {root}.")
+    found: dict[str, dict[int, Path]] = {"video": {}, "annotation": {}, "proposal": {}}
+    for path in sorted(root.rglob("*_*")):
+        match = re.fullmatch(r"(video|annotation|proposal)_(\d{5})(\.mp4|\.json)?", path.name)
+        if match and (match[3] == (".mp4" if match[1] == "video" else ".json") or _holds_frames(path)):
+            found[match[1]].setdefault(int(match[2]), path)
+    if not found["video"]:
+        raise LociError(
+            f"{root} holds no CLEVRER videos; they are expected as "
+            f"videos/train/video_00000-01000/video_00000.mp4 (unpack video_train.zip there)."
+        )
+    background = next((path for path in sorted(root.glob("background.*")) if is_picture(path)), None)
+    return Library(root, found["video"], found["annotation"], found["proposal"], background)
+
+
+def _holds_frames(path: Path) -> bool:
+    return path.is_dir() and any(is_picture(item) for item in path.iterdir())
+
+
+def split_of(number: int) -> Split:
+    return "train" if number < FIRST["val"] else "val" if number < FIRST["test"] else "test"
+
+
+def film_path(root: str | Path, number: int) -> Path:
+    """Where the released layout keeps a film: a thousand of them in a folder."""
+    return Path(root) / "videos" / split_of(number) / f"video_{_shelf(number)}" / f"video_{number:05d}.mp4"
+
+
+def annotation_path(root: str | Path, number: int) -> Path:
+    """Where the released layout keeps an annotation."""
+    folder = Path(root) / "annotations" / split_of(number) / f"annotation_{_shelf(number)}"
+    return folder / f"annotation_{number:05d}.json"
+
+
+def _shelf(number: int) -> str:
+    low = number - number % 1000
+    return f"{low:05d}-{low + 1000:05d}"
+
+
+def read(library: Library, number: int, selection: Selection = ALL) -> ReadResult:
+    """One video. Without annotation (test split) the clip has no truth; without proposals masks come from geometry."""
+    if number not in library.films:
+        raise LociError(f"{library.root} has no video number {number}; it has {len(library.films)} others.")
+    film = library.films[number]
+    clean = read_rgb(library.background)[0] if library.background else None
+    reading = video.read(film, selection, clean)
+    source = f"clevrer/video_{number:05d}"
+    if number not in library.annotations:
+        note = f"{film} has no annotation; the clip carries no truth about objects."
+        clip = Clip(reading.clip.frames, reading.clip.background, source=source, camera=camera_facts(CAMERA))
+        return ReadResult(clip, reading.background_known, (*reading.notes, note))
+    annotation = _annotation(library.annotations[number])
+    trajectory = annotation["motion_trajectory"]
+    numbers = [selection.start + step * selection.stride for step in range(len(reading.clip))]
+    if numbers[-1] >= len(trajectory):
+        raise LociError(f"{film} has frame {numbers[-1]}, but {library.annotations[number]} only describes "
+                        f"{len(trajectory)} frames; do they belong together?")
+    truth, notes = _truth(library, number, annotation, numbers, reading.clip.size)
+    events = (*hiding(truth), *_collisions(annotation, selection, len(numbers)))
+    clip = Clip(reading.clip.frames, reading.clip.background, truth, events, source=source, camera=camera_facts(CAMERA))
+    return ReadResult(clip, reading.background_known, (*reading.notes, *notes))
+
+
+def _annotation(path: Path) -> dict[str, Any]:
+    parsed = _json(path)
+    try:
+        for thing in parsed["object_property"]:
+            thing["object_id"], thing["color"], thing["material"], thing["shape"]
+        for frame in parsed["motion_trajectory"]:
+            for thing in frame["objects"]:
+                thing["object_id"], thing["location"]
+        return parsed
+    except (KeyError, TypeError) as error:
+        raise LociError(f"{path} is not a CLEVRER annotation: it lacks {error}.") from error
+
+
+def _json(path: Path) -> dict[str, Any]:
+    try:
+        return dict(json.loads(path.read_text(encoding="utf-8")))
+    except (ValueError, TypeError) as error:
+        raise LociError(f"{path} is not readable JSON ({error}); is it cut off?") from error
+
+
+def _truth(
+    library: Library, number: int, annotation: dict[str, Any], numbers: list[int], size: Size
+) -> tuple[ObjectTruth, list[str]]:
+    things = annotation["object_property"]
+    order = {thing["object_id"]: index for index, thing in enumerate(things)}
+    steps, count = len(numbers), len(things)
+    locations = np.full((steps, count, 3), np.nan)
+    drawn = np.zeros((2, steps, count, *size), dtype=bool)
+    for step, frame in enumerate(numbers):
+        poses: list[Pose | None] = [None] * count
+        for entry in annotation["motion_trajectory"][frame]["objects"]:
+            index = order[entry["object_id"]]
+            locations[step, index] = entry["location"]
+            turn = np.asarray(entry.get("orientation", (0, 0, 0)), dtype=np.float64)
+            poses[index] = Pose(str(things[index]["shape"]), locations[step, index], turn, np.full(3, HALF_EXTENT))
+        drawn[0, step], drawn[1, step] = drawn_masks(CAMERA, poses, size)
+    positions, depths = project(CAMERA, locations, size)
+    visible, whole, notes = _masks(library, number, things, numbers, size, drawn[0], drawn[1])
+    truth = ObjectTruth(
+        names=tuple(f"{thing['color']} {thing['material']} {thing['shape']}" for thing in things),
+        kinds=tuple("mover" for _ in things),
+        positions=positions, visible_masks=visible, object_masks=whole | visible, depths=depths,
+    )
+    return truth, notes
+
+
+def _masks(
+    library: Library, number: int, things: list[Any], numbers: list[int], size: Size,
+    drawn: NDArray[np.bool_], drawn_whole: NDArray[np.bool_],
+) -> tuple[NDArray[np.bool_], NDArray[np.bool_], list[str]]:
+    """(T, O, H, W) visible and whole masks. Proposals know an object by its colour, material and shape."""
+    path = library.proposals.get(number)
+    if path is None:
+        note = f"Video {number} has no proposals; its masks are drawn from the annotated geometry."
+        return drawn, drawn_whole, [note]
+    frames = {int(frame["frame_index"]): frame["objects"] for frame in _json(path).get("frames", [])}
+    index_of = {(thing["color"], thing["material"], thing["shape"]): index for index, thing in enumerate(things)}
+    visible, whole = np.zeros_like(drawn), drawn_whole.copy()
+    missing, strangers = [], 0
+    for step, frame in enumerate(numbers):
+        if frame not in frames:
+            missing.append(str(frame))
+            visible[step] = drawn[step]
+            continue
+        best: dict[int, Any] = {}
+        for proposal in frames[frame]:
+            index = index_of.get((proposal["color"], proposal["material"], proposal["shape"]))
+            if index is None:
+                strangers += 1
+            elif index not in best or proposal.get("score", 1) > best[index].get("score", 1):
+                best[index] = proposal
+        for index, proposal in best.items():
+            visible[step, index] = resize_masks(rle.decode(proposal["mask"]), size)
+        for index, proposal in best.items():
+            if "whole_mask" in proposal:                        # our writer adds it
+                whole[step, index] = resize_masks(rle.decode(proposal["whole_mask"]), size)
+    notes = [f"{path} lacks frames {summarise(missing)}; their masks are drawn from geometry."] if missing else []
+    if strangers:
+        notes.append(f"{path}: {strangers} proposals fit no annotated object and were left out.")
+    return visible, whole, notes
+
+
+def _collisions(annotation: dict[str, Any], selection: Selection, steps: int) -> list[Event]:
+    """Two events per collision, one for each object, at the first kept frame that shows it."""
+    order = {thing["object_id"]: index for index, thing in enumerate(annotation["object_property"])}
+    events = []
+    for collision in annotation.get("collision", []):
+        frame = -(-(int(collision["frame_id"]) - selection.start) // selection.stride)
+        if 0 <= frame < steps:
+            events += [Event("collision", frame, order[one]) for one in collision["object_ids"]]
+    return events
+
+
+def in_view(annotation: dict[str, Any]) -> NDArray[np.bool_]:
+    """(T, O) the annotation's `inside_camera_view`."""
+    order = {thing["object_id"]: index for index, thing in enumerate(annotation["object_property"])}
+    seen = np.zeros((len(annotation["motion_trajectory"]), len(order)), dtype=bool)
+    for step, frame in enumerate(annotation["motion_trajectory"]):
+        for entry in frame["objects"]:
+            seen[step, order[entry["object_id"]]] = bool(entry.get("inside_camera_view", True))
+    return seen
+
+
+def slotformer_start(seen: NDArray[np.bool_]) -> int | None:
+    """The first start frame of a clip (48 frames at stride 2) in which no new object enters, or None.
+
+    New is an object that is in view after the fourth kept frame (burn-in - 3) but in none of the clip's frames before.
+    """
+    span = (BURN_IN + ROLLOUT - 1) * STRIDE
+    for start in range(len(seen) - span):
+        settled = start + (BURN_IN - 3) * STRIDE
+        before = np.asarray(seen[start : settled + 1].any(axis=0))
+        after = np.asarray(seen[settled + 1 : start + span + 1].any(axis=0))
+        if not (after & ~before).any():
+            return start
+    return None
+
+
+def slotformer_clips(library: Library, split: Split = "val") -> list[tuple[int, int]]:
+    """(video number, start frame) of every evaluation clip of a split, at most one per video."""
+    clips = []
+    for number in sorted(library.annotations):
+        if split_of(number) == split and number in library.films:
+            start = slotformer_start(in_view(_annotation(library.annotations[number])))
+            if start is not None:
+                clips.append((number, start))
+    return clips
+
+
+def slotformer_selection(start: int, size: Size | None = None) -> Selection:
+    """The frames of one evaluation clip."""
+    return Selection(start, start + (BURN_IN + ROLLOUT - 1) * STRIDE + 1, STRIDE, size)

@@ -1,0 +1,102 @@
+"""Whatever lies at a path, as a row of clips that can be read one by one: our own, a release, a film, frames."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+
+from loci_looped.data.clip import Clip
+from loci_looped.data.formats import adept, clevrer, gswm, video
+from loci_looped.data.formats.images import is_picture
+from loci_looped.data.formats.read_result import ReadResult
+from loci_looped.data.formats.video import FILM_SUFFIXES
+from loci_looped.data.store.clip_file import SUFFIX, load_clip
+from loci_looped.utils.errors import LociError
+
+Kind = Literal["clips", "ADEPT videos", "CLEVRER videos", "bouncing balls (G-SWM)", "bouncing balls (Loci-Looped)",
+               "film", "films", "folder of frames"]
+HDF5 = (".h5", ".hdf5")
+
+
+@dataclass(frozen=True)
+class ClipCollection:
+    """Clips at a path: their names, and how to read each."""
+
+    path: Path
+    kind: Kind
+    names: tuple[str, ...]
+    read: Callable[[int], ReadResult]
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+
+def open_shelf(path: str | Path) -> ClipCollection:
+    """Find out what is at a path. Nothing is decoded yet."""
+    path = Path(path)
+    if not path.exists():
+        raise LociError(f"There is nothing at {path}.")
+    return _folder(path) if path.is_dir() else _file(path)
+
+
+def _file(path: Path) -> ClipCollection:
+    suffix = path.suffix.lower()
+    if suffix == SUFFIX:
+        return _stored(path, [path])
+    if suffix in HDF5:
+        return _hdf5(path)
+    if suffix in FILM_SUFFIXES:
+        return ClipCollection(path, "film", (path.name,), lambda _: video.read(path))
+    if is_picture(path):
+        raise LociError(f"{path} is a single picture; give the folder that holds all frames.")
+    known = f"{SUFFIX} clips, HDF5 files, films ({' '.join(FILM_SUFFIXES)})"
+    raise LociError(f"{path} is of no kind that can be read: {known}.")
+
+
+def _folder(path: Path) -> ClipCollection:
+    items = sorted(path.iterdir())
+    clips = [item for item in items if item.suffix == SUFFIX]
+    if clips:
+        return _stored(path, clips)
+    if (path / "videos").is_dir() or next(path.rglob("video_?????.mp4"), None):
+        library = clevrer.open_library(path)
+        numbers = sorted(library.films)
+        return ClipCollection(path, "CLEVRER videos", tuple(f"video_{number:05d}" for number in numbers),
+                     lambda index: clevrer.read(library, numbers[index]))
+    if (path / "imgs").is_dir() or next(path.glob("**/imgs"), None):
+        folders = adept.videos(path)
+        return ClipCollection(path, "ADEPT videos", tuple(folder.name for folder in folders),
+                     lambda index: adept.read(folders[index]))
+    tables = [item for item in items if item.suffix.lower() in HDF5]
+    if len(tables) == 1:
+        return _hdf5(tables[0])
+    films = [item for item in items if item.suffix.lower() in FILM_SUFFIXES]
+    if films:
+        return ClipCollection(path, "films", tuple(film.name for film in films), lambda index: video.read(films[index]))
+    if any(is_picture(item) for item in items):
+        return ClipCollection(path, "folder of frames", (path.name,), lambda _: video.read(path))
+    if tables:
+        raise LociError(f"The folder {path} holds {len(tables)} HDF5 files; name one of them.")
+    raise LociError(
+        f"The folder {path} holds nothing that can be read: no {SUFFIX} clips, no ADEPT folders (imgs, masks, yaml), "
+        f"no CLEVRER videos, no films and no pictures."
+    )
+
+
+def _stored(path: Path, files: list[Path]) -> ClipCollection:
+    names = tuple(file.name for file in files)
+    return ClipCollection(path, "clips", names, lambda index: _known(load_clip(files[index])))
+
+
+def _known(clip: Clip) -> ReadResult:
+    return ReadResult(clip, np.ones(clip.size, dtype=bool))
+
+
+def _hdf5(path: Path) -> ClipCollection:
+    kind: Kind = "bouncing balls (G-SWM)" if gswm.layout(path) == "gswm" else "bouncing balls (Loci-Looped)"
+    names = tuple(f"sequence {index}" for index in range(gswm.count(path)))
+    return ClipCollection(path, kind, names, lambda index: _known(gswm.read(path, index)))

@@ -1,0 +1,1 @@
+"""Descriptions of scenes, by name and seed."""

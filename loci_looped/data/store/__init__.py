@@ -1,0 +1,1 @@
+"""Clips on disk."""

@@ -1,0 +1,154 @@
+"""A network in a folder: `config.json` says what it is, `weights.safetensors` what it has learnt.
+
+`manifest.json` beside them is free for whoever writes it: where the weights came from, what they scored. Nothing here
+is ever unpickled.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import torch
+from safetensors import SafetensorError
+from safetensors.torch import load_file, save_file
+
+from loci_looped.model import LociConfig, LociLooped
+from loci_looped.utils.atomic import replacing, write_text
+from loci_looped.utils.errors import LociError
+
+if TYPE_CHECKING:
+    from loci_looped.inference.watch import Loci
+
+KIND = "loci-looped network"
+CONFIG, WEIGHTS, MANIFEST = "config.json", "weights.safetensors", "manifest.json"
+INSIDE_RUN = "network"
+"""A training run keeps its network in a folder of this name."""
+
+SHIPPED = Path(__file__).parents[1] / "weights"
+
+
+def save_network(folder: str | Path, model: LociLooped, manifest: dict[str, Any] | None = None) -> Path:
+    """Write a network; each file appears whole or not at all, the configuration last."""
+    from loci_looped import __version__
+
+    folder = Path(folder)
+    tensors = {name: value.detach().cpu().contiguous() for name, value in model.state_dict().items()}
+    with replacing(folder / WEIGHTS) as temporary:
+        save_file(tensors, temporary)
+    if manifest is not None:
+        write_text(folder / MANIFEST, json.dumps(manifest, indent=2) + "\n")
+    about = {"kind": KIND, "version": __version__, "network": model.config.to_json()}
+    write_text(folder / CONFIG, json.dumps(about, indent=2) + "\n")
+    return folder
+
+
+def load_network(folder: str | Path, device: torch.device | str = "cpu") -> LociLooped:
+    """Read a network, ready to be used (evaluation mode)."""
+    folder = Path(folder)
+    config = read_config(folder / CONFIG)
+    tensors = _read_weights(folder / WEIGHTS)
+    model = LociLooped(config)
+    _check_fit(folder, model, tensors)
+    model.load_state_dict(tensors)
+    return model.to(device).eval()
+
+
+def read_config(path: str | Path) -> LociConfig:
+    """The network's configuration, from a stored network's `config.json` or from a file that holds nothing else."""
+    path = Path(path)
+    values = _read_json(path)
+    if isinstance(values, dict) and "kind" in values:
+        if values["kind"] != KIND:
+            raise LociError(f"{path} describes a {values['kind']}, not a {KIND}; open it with the tool that wrote it.")
+        values = values.get("network")
+    try:
+        return LociConfig.from_json(values)
+    except ValueError as error:
+        raise LociError(f"{path}: {error}") from None
+
+
+def read_manifest(folder: str | Path) -> dict[str, Any]:
+    """What is told about a network beside its weights; empty if nothing is."""
+    path = Path(folder) / MANIFEST
+    if not path.is_file():
+        return {}
+    values = _read_json(path)
+    if not isinstance(values, dict):
+        raise LociError(f"{path} must hold a JSON object, but it holds a {type(values).__name__}.")
+    return values
+
+
+def shipped_networks() -> tuple[str, ...]:
+    """The names of the networks that come with the package."""
+    return tuple(sorted(path.parent.name for path in SHIPPED.glob(f"*/{CONFIG}")))
+
+
+def find_network(name_or_path: str | Path) -> Path:
+    """The folder of a shipped network, of a stored one, or of the network inside a training run."""
+    shipped = shipped_networks()
+    if str(name_or_path) in shipped:
+        return SHIPPED / str(name_or_path)
+    path = Path(name_or_path)
+    for folder in (path, path / INSIDE_RUN):
+        if (folder / CONFIG).is_file() and (folder / WEIGHTS).is_file():
+            return folder
+    available = f"shipped are {', '.join(shipped)}" if shipped else "no networks are shipped with this installation"
+    if path.is_dir():
+        raise LociError(
+            f"The folder {path} holds no network: {CONFIG} and {WEIGHTS} are expected in it or in "
+            f"{path / INSIDE_RUN}."
+        )
+    if path.is_file():
+        raise LociError(
+            f"{path} is a file; give the folder of a network. The authors' .pt checkpoints are turned into such a "
+            "folder by `loci import-official`."
+        )
+    raise LociError(f"There is no network called {str(name_or_path)!r}: {available}, or give the folder of a run.")
+
+
+def load(name_or_path: str | Path, device: torch.device | str = "cpu") -> Loci:
+    """A trained network: by the name of a shipped one, or the folder of a stored network or of a training run."""
+    # Watching needs readers of films; whoever only stores networks does not.
+    from loci_looped.inference.watch import as_loci
+
+    return as_loci(load_network(find_network(name_or_path), device))
+
+
+def _read_json(path: Path) -> Any:
+    if not path.is_file():
+        raise LociError(f"There is no file {path}; a stored network has {CONFIG} and {WEIGHTS}.")
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except (UnicodeDecodeError, json.JSONDecodeError) as error:
+        raise LociError(f"{path} is no valid JSON ({error}); restore it or store the network again.") from None
+
+
+def _read_weights(path: Path) -> dict[str, torch.Tensor]:
+    if not path.is_file():
+        raise LociError(f"There is no file {path}; a stored network has {CONFIG} and {WEIGHTS}.")
+    try:
+        tensors = load_file(path)
+    except (SafetensorError, OSError, ValueError) as error:
+        raise LociError(f"{path} is no complete safetensors file ({error}); copy or store it again.") from None
+    for name, value in tensors.items():
+        if not bool(torch.isfinite(value).all()):
+            raise LociError(f"In {path} the tensor {name!r} holds NaN or infinite numbers: the training went astray.")
+    return tensors
+
+
+def _check_fit(folder: Path, model: LociLooped, tensors: dict[str, torch.Tensor]) -> None:
+    remedy = f"{CONFIG} and {WEIGHTS} in {folder} do not belong together; take both from the same network."
+    expected = model.state_dict()
+    missing, beyond = sorted(set(expected) - set(tensors)), sorted(set(tensors) - set(expected))
+    if missing:
+        raise LociError(f"The weights lack the tensor {missing[0]!r} ({len(missing)} in all): {remedy}")
+    if beyond:
+        raise LociError(f"The weights hold an unknown tensor {beyond[0]!r} ({len(beyond)} in all): {remedy}")
+    for name, value in expected.items():
+        if tensors[name].shape != value.shape:
+            raise LociError(
+                f"The tensor {name!r} is {tuple(tensors[name].shape)}, but the configuration asks for "
+                f"{tuple(value.shape)}: {remedy}"
+            )

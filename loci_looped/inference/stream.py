@@ -1,0 +1,193 @@
+"""Everything that can be watched, as one thing: a stream of pictures that is never held in memory as a whole.
+
+    open_source("clip.mp4")             a film, or a folder with one picture per frame
+    open_source("vanish:seed=7")        a generated scene; kind=control, control-1, surprise or a violation
+    open_source("camera:0")             a camera, through PyAV
+    open_source(frames)                 numpy or torch, (T, H, W, 3) or (T, 3, H, W)
+    open_source(clip)                   a `Clip`
+"""
+
+from __future__ import annotations
+
+import itertools
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from loci_looped.data.clip import Clip, Event, ObjectTruth
+from loci_looped.data.formats import video
+from loci_looped.data.formats.background import estimate, spread
+from loci_looped.data.formats.images import Size, read_rgb, resize
+from loci_looped.data.formats.video import ALL, Selection
+from loci_looped.utils.errors import LociError
+
+Picture = NDArray[np.uint8]                 # (H, W, 3) RGB
+CLIP_FPS = 25 / 3                           # generated scenes are seen at every third of 25 frames per second
+LIVE_SAMPLES = 48
+"""Frames of a camera (or of any stream that passes only once) from which its background is guessed."""
+
+
+@dataclass(frozen=True)
+class Frame:
+    """One frame, and what is known to be true in it: one row of the clip's truth."""
+
+    picture: Picture
+    truth: ObjectTruth | None = None        # with a time axis of length 1
+
+
+@dataclass(frozen=True)
+class Source:
+    """A stream of shots. `shots()` begins anew each time, unless the stream is `live`."""
+
+    name: str
+    frames: Callable[[], Iterator[Frame]]
+    fps: float
+    length: int | None = None               # None where nobody knows
+    background: Picture | None = None       # the empty scene, where it is known
+    live: bool = False
+    events: tuple[Event, ...] = ()
+
+
+Watchable = str | Path | Clip | Source | NDArray[Any] | Iterable[Any]
+
+
+def open_source(source: Watchable, selection: Selection = ALL, size: Size = (40, 60)) -> Source:
+    """`size` is only asked of generated scenes: the others come as they are."""
+    if isinstance(source, Source):
+        return source
+    if isinstance(source, Clip):
+        return _clip(source, selection)
+    if isinstance(source, str | Path):
+        text = str(source)
+        if text.startswith("vanish:") or text == "vanish":
+            from loci_looped.inference.scene_stream import vanish_source
+
+            return vanish_source(text.partition(":")[2], selection, size)
+        if text.startswith("camera:"):
+            return _camera(text.partition(":")[2], selection)
+        return _film(Path(source), selection)
+    if hasattr(source, "shape"):
+        return _array(source, selection)
+    if isinstance(source, Iterable):
+        return Source("frames", lambda: (Frame(_picture(frame)) for frame in _selected(source, selection)), CLIP_FPS,
+                      live=True)
+    raise LociError(
+        f"A {type(source).__name__} cannot be watched: give a film, a folder of pictures, frames, a Clip, "
+        "'vanish:seed=7' or 'camera:0'."
+    )
+
+
+def background_of(source: Source, size: Size, given: Picture | str | Path | None = None) -> tuple[Picture, Source]:
+    """The empty scene at `size`, and the source to go on with (a live one has been looked at already).
+
+    In this order: the picture that is given, the one the source knows, a robust estimate from the whole stream, or, for
+    a stream that passes only once, from its first frames.
+    """
+    if given is not None:
+        picture = read_rgb(Path(given))[0] if isinstance(given, str | Path) else _picture(given)
+        return resize(picture, size), source
+    if source.background is not None:
+        return resize(source.background, size), source
+    if not source.live:
+        small = (resize(shot.picture, size) for shot in source.frames())
+        return estimate(_some(spread, small, source.name)).image, source
+    frames = source.frames()
+    first = list(itertools.islice(frames, LIVE_SAMPLES))
+    small = (resize(shot.picture, size) for shot in first)
+    image = estimate(_some(spread, small, source.name)).image
+    rest = Source(source.name, lambda: itertools.chain(first, frames), source.fps, live=True)
+    return image, rest
+
+
+def _some(gather: Callable[[Iterable[Picture]], NDArray[np.uint8]], pictures: Iterator[Picture],
+          name: str) -> NDArray[np.uint8]:
+    first = next(pictures, None)
+    if first is None:
+        raise LociError(f"{name} has no frames in this range.")
+    return gather(itertools.chain([first], pictures))
+
+
+# ------------------------------------------------------------------------------------------------ the kinds of source
+
+def _film(path: Path, selection: Selection) -> Source:
+    about = video.info(path)
+    total = about.frames
+    if total is not None:
+        total = len(range(total)[selection.start : selection.stop : selection.stride])
+    fps = (about.fps or CLIP_FPS) / selection.stride
+    return Source(path.name, lambda: (Frame(frame) for frame in video.frames(path, selection)), fps, total)
+
+
+def _clip(clip: Clip, selection: Selection) -> Source:
+    numbers = range(len(clip))[selection.start : selection.stop : selection.stride]
+
+    def frames() -> Iterator[Frame]:
+        for t in numbers:
+            yield Frame(clip.frames[t], truth_at(clip.truth, t) if clip.truth is not None else None)
+
+    untouched = numbers == range(len(clip))
+    return Source(clip.source or "clip", frames, CLIP_FPS, len(numbers), clip.background,
+                  events=clip.events if untouched else ())
+
+
+def truth_at(truth: ObjectTruth, t: int) -> ObjectTruth:
+    """One row of the truth, still with a time axis."""
+    return ObjectTruth(
+        truth.names, truth.kinds, truth.positions[t : t + 1], truth.visible_masks[t : t + 1],
+        truth.object_masks[t : t + 1], truth.depths[t : t + 1],
+    )
+
+
+def _array(frames: Any, selection: Selection) -> Source:
+    if frames.ndim != 4 or frames.shape[0] < 1:
+        raise LociError(f"Frames must be (T, H, W, 3) or (T, 3, H, W) with T at least 1, not {tuple(frames.shape)}.")
+    numbers = range(frames.shape[0])[selection.start : selection.stop : selection.stride]
+    return Source("frames", lambda: (Frame(_picture(frames[t])) for t in numbers), CLIP_FPS, len(numbers))
+
+
+def _selected(frames: Iterable[Any], selection: Selection) -> Iterator[Any]:
+    return itertools.islice(iter(frames), selection.start, selection.stop, selection.stride)
+
+
+def _picture(frame: Any) -> Picture:
+    """(H, W, 3) bytes from numpy or torch, channels first or last, bytes or numbers in [0, 1]."""
+    values = np.asarray(frame.detach().cpu() if hasattr(frame, "detach") else frame)
+    if values.ndim == 3 and values.shape[0] == 3 and values.shape[2] != 3:
+        values = values.transpose(1, 2, 0)
+    if values.ndim != 3 or values.shape[2] != 3:
+        raise LociError(f"A frame must be (H, W, 3) or (3, H, W) in RGB, not {values.shape}.")
+    if values.dtype == np.uint8:
+        return np.ascontiguousarray(values)
+    if not np.isfinite(values).all() or values.min() < -1e-3 or values.max() > 1 + 1e-3:
+        raise LociError("Frames in floating point must hold numbers from 0 to 1; give bytes (uint8) otherwise.")
+    return np.rint(np.clip(values, 0, 1) * 255).astype(np.uint8)
+
+
+CAMERA_FORMATS = {"linux": ("v4l2", "/dev/video{}"), "darwin": ("avfoundation", "{}"), "win32": ("dshow", "video={}")}
+
+
+def _camera(name: str, selection: Selection) -> Source:
+    import av
+
+    if sys.platform not in CAMERA_FORMATS:
+        raise LociError(f"Cameras cannot be read on {sys.platform}; record a film and watch that.")
+    kind, pattern = CAMERA_FORMATS[sys.platform]
+    device = pattern.format(name or "0")
+    if sys.platform == "linux" and not Path(device).exists():
+        raise LociError(f"There is no camera {device}. Plug one in, or watch a film, a folder or 'vanish:seed=7'.")
+
+    def frames() -> Iterator[Frame]:
+        try:
+            with av.open(device, format=kind) as container:
+                pictures = (frame.to_ndarray(format="rgb24") for frame in container.decode(video=0))
+                yield from (Frame(np.asarray(picture, np.uint8)) for picture in _selected(pictures, selection))
+        except (av.FFmpegError, OSError) as error:
+            reason = getattr(error, "strerror", None) or error
+            raise LociError(f"The camera {device} cannot be read ({reason}); is another program using it?") from error
+
+    return Source(f"camera {name or 0}", frames, 25.0 / selection.stride, live=True)

@@ -1,0 +1,203 @@
+"""Watching: a stream goes in, what the network makes of each frame comes out. Nothing is kept but the network's state.
+
+    for seen in watch(model, "clip.mp4"):
+        seen.percept.position       # (K, 2) where each object is, seen or hidden: y, x in [-1, 1]
+        seen.surprise               # (K,) how badly the prediction for this frame failed
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from loci_looped.data.clip import ObjectTruth
+from loci_looped.data.formats.images import resize, resize_masks
+from loci_looped.data.formats.video import ALL, Selection
+from loci_looped.inference.belief import Belief, believe_now, screen_slot, slot_on
+from loci_looped.inference.stream import Picture, Watchable, background_of, open_source
+from loci_looped.model.loci import LociLooped
+from loci_looped.model.state import LociState, SlotCodes, StepOutput
+
+
+@dataclass(frozen=True)
+class FrameResult:
+    """One frame and what the network makes of it. Tensors have no batch axis; K slots, H x W the network's size."""
+
+    number: int                     # frames before this one
+    time: float                     # seconds since the beginning
+    picture: Picture                # the frame as the source gave it
+    frame: Picture                  # (H, W, 3) the frame as the network saw it; black in a blackout
+    background: Picture             # (H, W, 3) the empty scene
+    expected: Picture               # (H, W, 3) what the network had predicted for this frame
+    output: StepOutput              # everything, with a batch axis of 1
+    belief: Belief                  # the painted percept, with a batch axis of 1
+    screen: int | None              # the slot that holds the occluder, if there seems to be one
+    truth: ObjectTruth | None = None    # at the network's size, with a time axis of 1
+
+    @property
+    def percept(self) -> SlotCodes:
+        """What and where each object is held to be now."""
+        return _first(self.output.percept)
+
+    @property
+    def predicted(self) -> SlotCodes:
+        """The same for the next frame."""
+        return _first(self.output.predicted)
+
+    @property
+    def gate(self) -> Tensor:
+        """(K, 2) how far the gates for gestalt and position let the eyes have their say; 0 is pure imagination."""
+        return self.output.gate[0]
+
+    @property
+    def occlusion(self) -> Tensor:
+        """(K,) hidden share of each object, 0 to 1."""
+        return self.output.occlusion[0]
+
+    @property
+    def surprise(self) -> Tensor:
+        """(K,) the paper's slot error S: squared error of the prediction in the slot's visible mask, per mask pixel."""
+        height, width = self.frame.shape[:2]
+        # The network gives the mean over all numbers of the frame, as the released code does.
+        return self.output.surprise[0] * (3 * height * width)
+
+    @property
+    def bound(self) -> Tensor:
+        """(K,) bool: does the slot hold an object?"""
+        return self.output.bound[0]
+
+    def imagined(self, without: int | None = None) -> Picture:
+        """(H, W, 3) the scene as believed; without the given slot, one sees what it hides."""
+        shown = self.output.bound.clone()
+        if without is not None:
+            shown[0, without] = False
+        return to_picture(self.belief.picture(to_tensor(self.background), shown))
+
+    @property
+    def behind_the_screen(self) -> Picture:
+        """(H, W, 3) the scene as believed, the screen taken away."""
+        return self.imagined(self.screen)
+
+
+def to_tensor(picture: Picture) -> Tensor:
+    """(H, W, 3) bytes -> (1, 3, H, W) in [0, 1]."""
+    return torch.tensor(picture).permute(2, 0, 1).unsqueeze(0).float() / 255
+
+
+def to_picture(tensor: Tensor) -> Picture:
+    """(1, 3, H, W) or (3, H, W) in [0, 1] -> (H, W, 3) bytes."""
+    image = tensor.reshape(tensor.shape[-3:]).permute(1, 2, 0)
+    return np.asarray((image.clamp(0, 1) * 255).round().to(torch.uint8).cpu())
+
+
+def _first(codes: SlotCodes) -> SlotCodes:
+    return codes.map(lambda leaf: leaf[0])
+
+
+@dataclass(frozen=True)
+class Watcher:
+    """The state of one watched stream: what crosses from frame to frame. `see` gives the next one."""
+
+    model: LociLooped
+    background: Picture
+    state: LociState
+    largest: Tensor                 # (K,) the largest whole object of each slot so far
+    number: int = 0
+    fps: float = 25.0
+
+    @staticmethod
+    @torch.no_grad()
+    def begin(model: LociLooped, background: Picture, first: Picture, fps: float = 25.0) -> Watcher:
+        """Look at the first frame for a while. Both pictures are at the network's size."""
+        device = next(model.parameters()).device
+        state = model.warm_up(to_tensor(first).to(device), model.initial(to_tensor(background).to(device)))
+        return Watcher(model, background, state, torch.zeros(model.config.slots), fps=fps)
+
+    @torch.no_grad()
+    def see(
+        self, picture: Picture, truth: ObjectTruth | None = None, blackout: bool = False
+    ) -> tuple[Watcher, FrameResult]:
+        """One time step. In a blackout the network gets a black frame and must go on by itself."""
+        size = self.model.config.frame
+        frame = resize(picture, size)
+        device = self.state.background.device
+        dark = torch.tensor([True], device=device) if blackout else None
+        state, output = self.model.step(to_tensor(frame).to(device), self.state, blackout=dark)
+        belief = believe_now(self.model, output, state.background).to("cpu")
+        output = output.to("cpu")
+        areas = (belief.whole_masks[0] > 0.5).sum((1, 2)).float()
+        largest = torch.where(output.bound[0], torch.maximum(self.largest, areas), 0.0)
+        if truth is not None and truth.object_masks.shape[2:] != size:
+            truth = _resized(truth, size)
+        seen = FrameResult(
+            number=self.number, time=self.number / self.fps, picture=picture,
+            frame=np.zeros_like(frame) if blackout else frame, background=self.background,
+            expected=to_picture(self.state.next_frame.frame), output=output, belief=belief,
+            screen=_screen(output, belief, largest, truth), truth=truth,
+        )
+        return Watcher(self.model, self.background, state, largest, self.number + 1, self.fps), seen
+
+
+def _screen(output: StepOutput, belief: Belief, largest: Tensor, truth: ObjectTruth | None) -> int | None:
+    """Where the truth is known, the slot on the true screen; otherwise the one that looks like a screen."""
+    whole, bound = belief.whole_masks[0], output.bound[0]
+    if truth is not None and "screen" in truth.kinds:
+        mask = torch.from_numpy(truth.object_masks[0, truth.kinds.index("screen")])
+        found = slot_on(mask, whole, bound)
+        if found is not None:
+            return found
+    return screen_slot(largest, bound, whole.shape[1] * whole.shape[2])
+
+
+def _resized(truth: ObjectTruth, size: tuple[int, int]) -> ObjectTruth:
+    height, width = truth.object_masks.shape[2:]
+    scale = np.array([(size[0] - 1) / max(1, height - 1), (size[1] - 1) / max(1, width - 1)], np.float32)
+    return ObjectTruth(
+        truth.names, truth.kinds, truth.positions * scale, resize_masks(truth.visible_masks, size),
+        resize_masks(truth.object_masks, size), truth.depths,
+    )
+
+
+def watch(
+    model: LociLooped, source: Watchable, *, background: Picture | str | Path | None = None,
+    selection: Selection = ALL, blackout: Callable[[int], bool] = lambda number: False,
+) -> Iterator[FrameResult]:
+    """Watch a film, a folder, frames, a clip, 'vanish:seed=7' or 'camera:0', frame by frame in constant memory.
+
+    `background` is a picture of the empty scene (or its file); without one it is known, or estimated from the stream.
+    `blackout(number)` says in which frames the eyes are shut.
+    """
+    model = model.eval()
+    stream = open_source(source, selection, model.config.frame)
+    empty, stream = background_of(stream, model.config.frame, background)
+    watcher: Watcher | None = None
+    for shot in stream.frames():
+        if watcher is None:
+            watcher = Watcher.begin(model, empty, resize(shot.picture, model.config.frame), stream.fps)
+        watcher, seen = watcher.see(shot.picture, shot.truth, blackout(watcher.number))
+        yield seen
+
+
+class Loci(LociLooped):
+    """A network with eyes: `for seen in model.watch("clip.mp4")`."""
+
+    def watch(self, source: Watchable, **options: Any) -> Iterator[FrameResult]:
+        """See `loci_looped.inference.watch.watch`."""
+        return watch(self, source, **options)
+
+
+def as_loci(model: LociLooped) -> Loci:
+    """The same network, weights shared, that can also be told to watch."""
+    if isinstance(model, Loci):
+        return model
+    loci = Loci.__new__(Loci)
+    loci.__dict__ = model.__dict__
+    return loci
+
+

@@ -1,0 +1,105 @@
+"""Where a run's clips come from: a generator by its name, cached once, or a folder of stored clips."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+
+from loci_looped.configs.training import DataConfig, SceneName, TrainConfig
+from loci_looped.data.clip import Clip
+from loci_looped.data.scenes import generators
+from loci_looped.data.store.clip_file import load_clip
+from loci_looped.data.store.dataset import Batch, ClipDataset, StoredClips, generated_dataset
+from loci_looped.utils.cache import cache_folder
+from loci_looped.utils.errors import LociError
+
+Report = Callable[[int, int], None]
+
+MOST_OBJECTS: dict[SceneName, int] = {"vanish": 4, "collide": 6, "balls-interaction": 3, "balls-occlusion": 3}
+"""The largest number of objects in a clip of each generator, a screen included."""
+
+
+@dataclass(frozen=True)
+class TrainingClips:
+    """The endless sequence of batches. Batch n depends on the seed and on n alone, so training resumes anywhere."""
+
+    dataset: ClipDataset
+    stride: int = 1
+
+    def batch_at(self, number: int) -> Batch:
+        """Every `stride`-th frame, beginning anywhere in the first stride."""
+        batch = self.dataset.batch_at(number)
+        if self.stride == 1:
+            return batch
+        random = np.random.Generator(np.random.PCG64(np.random.SeedSequence([self.dataset.seed, number, self.stride])))
+        return dataclasses.replace(batch, frames=batch.frames[:, int(random.integers(self.stride)) :: self.stride])
+
+
+def open_dataset(config: TrainConfig, size: tuple[int, int], report: Report | None = None) -> TrainingClips:
+    """The training clips at the network's size; whatever does not fit is said before training begins."""
+    data = config.data
+    if data.batch < 1 or data.stride < 1:
+        raise LociError(f"data.batch is {data.batch} and data.stride {data.stride}; both must be at least 1.")
+    if data.folder:
+        stored = StoredClips(data.folder)
+        _check_slots(config, *_most_objects(stored))
+        clips = TrainingClips(ClipDataset(stored, data.batch, config.seed), data.stride)
+    else:
+        if data.clips < data.batch:
+            raise LociError(
+                f"{data.clips} clips cannot fill a batch of {data.batch}: raise --data.clips or lower --data.batch."
+            )
+        _check_slots(config, MOST_OBJECTS[data.world], f"clips of the world {data.world}")
+        seeds = range(data.first_seed, data.first_seed + data.clips)
+        clips = TrainingClips(generated_dataset(
+            partial(_generated, kind=data.world, size=size), seeds, batch_size=data.batch, seed=config.seed,
+            cache=cache_folder() / _cache_name(data, size), on_progress=report,
+        ), data.stride)
+    _check_shape(clips, size)
+    return clips
+
+
+def _generated(seed: int, *, kind: str, size: tuple[int, int]) -> Clip:
+    (clip,) = generators.generator_of(kind).make(seed, size)
+    return clip
+
+
+def _most_objects(stored: StoredClips) -> tuple[int, str]:
+    """The largest number of objects in a stored clip, as far as it is known, and that clip."""
+    most, where = 0, ""
+    for file in stored.files:
+        truth = load_clip(file, verify=False).truth
+        if truth is not None and truth.count > most:
+            most, where = truth.count, str(file)
+    return most, where
+
+
+def _check_slots(config: TrainConfig, objects: int, where: str) -> None:
+    """Every object needs a slot of its own; with fewer, what is learnt about the others is wrong."""
+    if objects > config.model.slots:
+        raise LociError(
+            f"There are up to {objects} objects in {where}, but the network has only {config.model.slots} slots, and "
+            f"each object needs one: use --model.slots {objects}."
+        )
+
+
+def _check_shape(clips: TrainingClips, size: tuple[int, int]) -> None:
+    frames = clips.dataset[0][0]
+    if tuple(frames.shape[2:]) != size:
+        raise LociError(
+            f"The clips are {frames.shape[2]} x {frames.shape[3]} pixels, but the network works at "
+            f"{size[0]} x {size[1]}: generate them with --size {size[0]}x{size[1]}, or change --model.latent."
+        )
+    if frames.shape[0] // clips.stride < 2:
+        raise LociError(
+            f"The clips have {frames.shape[0]} frames, at stride {clips.stride} fewer than two; a network that "
+            "predicts the next frame needs at least two."
+        )
+
+
+def _cache_name(data: DataConfig, size: tuple[int, int]) -> str:
+    return f"{data.world}-{size[0]}x{size[1]}-seed{data.first_seed}-{data.clips}"

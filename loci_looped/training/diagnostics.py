@@ -1,0 +1,60 @@
+"""Has this run collapsed? The known ways to fail, told in words."""
+
+from __future__ import annotations
+
+from loci_looped.configs.curriculum import PhaseName
+from loci_looped.training.validation import Validation
+
+EARLY = 1500
+"""Before so many updates nothing can be said."""
+
+
+def diagnose(
+    update: int, phase: PhaseName, means: dict[str, float], look: Validation | None = None
+) -> dict[str, str]:
+    """What is wrong, by kind, most serious first; empty while all is well. `means` are those of the training log."""
+    found: dict[str, str] = {}
+    if update >= EARLY:
+        found |= _of_training(phase, means)
+    if look is not None:
+        found |= _of_validation(phase, look)
+    return found
+
+
+def _of_training(phase: PhaseName, means: dict[str, float]) -> dict[str, str]:
+    found = {}
+    if means.get("bound_slots", 1.0) < 0.05:
+        found["nothing bound"] = (
+            "No slot holds anything: the network explains the frames by the background alone. Lengthen the foreground "
+            "phase (--curriculum.foreground-until), or use --loss.balanced so that small objects count."
+        )
+    elif phase != "foreground" and means.get("foreground_error", 0.0) > 0.9 * means.get("bare_error", float("inf")):
+        found["background only"] = (
+            "Where objects are, the prediction is hardly better than the empty background: slots are placed but paint "
+            "nothing. Lengthen the foreground phase (--curriculum.foreground-until) or let the background fade in more "
+            "slowly (--curriculum.background-over)."
+        )
+    return found
+
+
+def _of_validation(phase: PhaseName, look: Validation) -> dict[str, str]:
+    found = {}
+    if look.movers_found < 30:
+        found["dead slots"] = (
+            f"Only {look.movers_found:.0f} % of the movers are found by any slot: most slots are dead. Try another "
+            "--seed or a longer foreground phase (--curriculum.foreground-until)."
+        )
+    if look.slots_per_mover > 1.6:
+        found["split objects"] = (
+            f"Each mover is held by {look.slots_per_mover:.1f} slots: several slots share one object. A larger "
+            "--model.gestalt or fewer --model.slots help."
+        )
+    if phase == "imagination" and look.position_gate_hidden > 0.9 and look.position_gate_visible > 0.9:
+        found["gate open"] = (
+            "The percept gate never closes, so nothing is imagined. Raise --model.gate.l0-weight."
+        )
+    if phase == "imagination" and look.position_gate_visible < 0.02:
+        found["gate shut"] = (
+            "The percept gate is shut all the time, so nothing is perceived. Lower --model.gate.l0-weight."
+        )
+    return found

@@ -1,0 +1,1 @@
+"""Small things every room uses: errors, files that appear whole, caches, checkpoints."""

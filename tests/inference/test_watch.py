@@ -1,0 +1,169 @@
+from __future__ import annotations
+
+import gc
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from PIL import Image
+
+from loci_looped.data.formats.film_writer import write_film
+from loci_looped.data.formats.video import Selection
+from loci_looped.data.scenes.vanish import control_clip
+from loci_looped.inference.stream import background_of, open_source
+from loci_looped.inference.watch import Loci, as_loci, to_picture, to_tensor, watch
+from loci_looped.model.loci import LociLooped
+from loci_looped.utils.errors import LociError
+
+
+@pytest.fixture(scope="module")
+def model() -> LociLooped:
+    torch.manual_seed(0)
+    return LociLooped("adept-small").eval()
+
+
+@pytest.fixture(scope="module")
+def frames() -> np.ndarray:
+    return control_clip(7, samples=1).frames[:12]
+
+
+def test_every_frame_is_told_once_with_all_that_is_promised(model: LociLooped, frames: np.ndarray) -> None:
+    told = list(watch(model, frames))
+    assert [seen.number for seen in told] == list(range(12))
+    last = told[-1]
+    assert last.percept.position.shape == (5, 2) and last.surprise.shape == (5,) and last.gate.shape == (5, 2)
+    assert last.occlusion.shape == last.bound.shape == (5,)
+    assert last.behind_the_screen.shape == (40, 60, 3) and last.behind_the_screen.dtype == np.uint8
+    assert not last.percept.position.requires_grad
+
+
+def test_watching_is_stepping(model: LociLooped, frames: np.ndarray) -> None:
+    background = frames[0]
+    state = model.initial(to_tensor(background))
+    with torch.no_grad():
+        state = model.warm_up(to_tensor(frames[0]), state)
+        outputs = []
+        for frame in frames:
+            state, output = model.step(to_tensor(frame), state)
+            outputs.append(output)
+    for seen, output in zip(watch(model, frames, background=background), outputs, strict=True):
+        assert torch.equal(seen.output.percept.position, output.percept.position)
+        assert torch.equal(seen.output.surprise, output.surprise)
+
+
+def test_films_folders_arrays_and_tensors_are_the_same_to_it(
+    model: LociLooped, frames: np.ndarray, tmp_path: Path
+) -> None:
+    write_film(tmp_path / "film.mkv", frames, lossless=True)
+    for number, frame in enumerate(frames):
+        Image.fromarray(frame).save(tmp_path / f"{number}.png")
+    tensor = torch.from_numpy(frames).permute(0, 3, 1, 2).float() / 255
+    expected = [seen.percept.position for seen in watch(model, frames)]
+    for source in (tmp_path / "film.mkv", str(tmp_path), tensor):
+        found = [seen.percept.position for seen in watch(model, source)]
+        assert len(found) == len(expected)
+        assert all(torch.allclose(a, b, atol=1e-5) for a, b in zip(found, expected, strict=True)), source
+
+
+def test_a_large_film_is_made_to_fit_and_kept_for_drawing(model: LociLooped, frames: np.ndarray) -> None:
+    large = frames.repeat(3, axis=1).repeat(3, axis=2)
+    seen = next(iter(watch(model, large)))
+    assert seen.picture.shape == (120, 180, 3) and seen.frame.shape == (40, 60, 3)
+
+
+def test_generated_scenes_bring_their_truth_and_background(model: LociLooped) -> None:
+    told = list(watch(model, "vanish:seed=3,kind=surprise", selection=Selection(stop=2)))
+    assert len(told) == 2 and told[0].truth is not None
+    assert told[0].truth.kinds.count("screen") == 1 and told[0].truth.object_masks.shape == (1, 3, 40, 60)
+
+
+def test_a_blackout_is_black_and_not_surprising(model: LociLooped, frames: np.ndarray) -> None:
+    told = list(watch(model, frames, blackout=lambda number: number == 5))
+    assert told[5].frame.max() == 0 and told[5].picture.max() > 0 and told[4].frame.max() > 0
+    assert told[5].surprise.abs().max() == 0
+
+
+def test_memory_does_not_grow_with_the_stream(model: LociLooped, frames: np.ndarray) -> None:
+    def endless() -> Iterator[np.ndarray]:
+        while True:
+            yield from frames
+
+    def tensors() -> int:
+        gc.collect()
+        return sum(1 for thing in gc.get_objects() if issubclass(type(thing), torch.Tensor))
+
+    stream = watch(model, endless(), background=frames[0])
+    counts = []
+    for number, seen in enumerate(stream):
+        assert seen.number == number
+        if number % 20 == 19:
+            counts.append(tensors())
+        if number == 79:
+            break
+    assert max(counts) == min(counts)
+
+
+def test_a_stream_that_passes_once_lends_its_first_frames_to_the_background(frames: np.ndarray) -> None:
+    moving = np.full((60, 8, 12, 3), 100, np.uint8)
+    for t in range(60):
+        moving[t, 3:5, t % 12] = 250
+    picture, rest = background_of(open_source(iter(moving)), (8, 12))
+    assert np.abs(picture.astype(int) - 100).max() <= 1
+    assert sum(1 for _ in rest.frames()) == 60
+
+
+def test_a_given_background_wins(model: LociLooped, frames: np.ndarray, tmp_path: Path) -> None:
+    empty = np.full((80, 120, 3), 77, np.uint8)
+    Image.fromarray(empty).save(tmp_path / "empty.png")
+    seen = next(iter(watch(model, frames, background=tmp_path / "empty.png")))
+    assert (seen.background == 77).all() and seen.background.shape == (40, 60, 3)
+
+
+def test_the_network_can_watch_by_itself(model: LociLooped, frames: np.ndarray) -> None:
+    loci = as_loci(model)
+    assert isinstance(loci, Loci) and next(loci.parameters()) is next(model.parameters())
+    assert as_loci(loci) is loci
+    assert sum(1 for _ in loci.watch(frames)) == 12
+
+
+def test_pictures_survive_the_way_to_tensors_and_back(frames: np.ndarray) -> None:
+    assert np.array_equal(to_picture(to_tensor(frames[0])), frames[0])
+
+
+@pytest.mark.parametrize(("source", "words"), [
+    ("no-such-film.mp4", "no film or folder"),
+    ("vanish:seed=minus", "whole number"),
+    ("vanish:speed=3", "not understood"),
+    ("vanish:seed=1,kind=explode", "kind of scene"),
+    ("camera:97", "no camera"),
+    (np.zeros((3, 8, 8), np.uint8), "must be"),
+    (np.zeros((0, 8, 8, 3), np.uint8), "at least 1"),
+    (np.full((2, 8, 8, 3), 3.5), "from 0 to 1"),
+    (np.full((2, 8, 8, 3), np.nan), "from 0 to 1"),
+    (iter([]), "no frames"),
+    (17, "cannot be watched"),
+])
+def test_bad_input_is_answered_with_a_sentence(model: LociLooped, source: object, words: str) -> None:
+    with pytest.raises(LociError, match=words) as caught:
+        list(watch(model, source))      # type: ignore[arg-type]
+    assert str(caught.value).endswith(".")
+
+
+def test_a_text_file_is_not_a_film(model: LociLooped, tmp_path: Path) -> None:
+    (tmp_path / "notes.mp4").write_text("not a film at all")
+    with pytest.raises(LociError, match="not a film"):
+        list(watch(model, tmp_path / "notes.mp4"))
+
+
+def test_every_named_scene_is_the_one_the_generators_make() -> None:
+    from loci_looped.data.scenes.vanish import surprise_clip
+    from loci_looped.data.scenes.violations import matched_pair
+
+    control, violated = matched_pair("colour", 4, samples=3)
+    for name, clip in (("surprise", surprise_clip(4)), ("colour", violated), ("colour-control", control)):
+        frames = list(open_source(f"vanish:seed=4,kind={name}").frames())
+        assert len(frames) == len(clip) == 80
+        for t in (0, 35, 79):
+            assert np.array_equal(frames[t].picture, clip.frames[t]), (name, t)

@@ -1,0 +1,167 @@
+"""tools/ablation.py: each row changes what it says and nothing else, has the same budget, and no work is done twice."""
+
+from __future__ import annotations
+
+import importlib.util
+import shlex
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+from loci_looped.cli import train
+from loci_looped.configs.training import TrainConfig, differences, recipe
+from loci_looped.evaluation.experiments.results import Results
+from loci_looped.evaluation.metrics.statistics import Estimate
+from loci_looped.evaluation.report.markdown import BEGIN, END
+
+TOOL = Path(__file__).parents[2] / "tools" / "ablation.py"
+
+
+@pytest.fixture
+def ablation(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+    """The tool, at work in an empty folder."""
+    spec = importlib.util.spec_from_file_location("ablation", TOOL)
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    monkeypatch.setitem(sys.modules, "ablation", module)        # dataclasses look their module up
+    spec.loader.exec_module(module)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(module, "DOCUMENT", tmp_path / "decisions.md")
+    (tmp_path / "decisions.md").write_text(f"before\n{BEGIN}\noutdated\n{END}\nafter\n")
+    return module
+
+
+def _config(words: list[str]) -> tuple[TrainConfig, train.Line]:
+    verb, *rest = words
+    assert verb == "train"
+    line = train.split_line(rest)
+    assert line.recipe is not None
+    return train.parse(line.rest, recipe(line.recipe), "loci train")[0], line
+
+
+def test_each_switch_changes_the_fields_it_names_and_no_budget(ablation: ModuleType) -> None:
+    names = [switch.name for switch in ablation.SWITCHES]
+    assert len(set(names)) == len(names) >= 20
+    ablation.Row(ablation.UNCHANGED, 3).run.mkdir(parents=True)
+    for switch in ablation.SWITCHES:
+        config, line = _config(ablation.Row(switch, 3).training())
+        assert config.seed == 3 and config.curriculum.updates == 4000
+        changed = {change.split(":")[0] for change in differences(recipe("adept-small"), config)}
+        named = {
+            word.removeprefix("--").replace("no-", "").replace("-", "_")
+            for word in shlex.split(switch.flags) if word.startswith("--")
+        }
+        assert changed == named | {"seed", "validation_scenes", "curriculum.updates"}
+        assert line.start_update == (switch.begins or None)
+        assert (line.start_from is None) == (switch.begins == 0)
+
+
+def test_a_branch_begins_at_a_checkpoint_that_every_run_keeps_and_not_after_its_switch_matters(
+    ablation: ModuleType,
+) -> None:
+    """A run keeps the checkpoint of the first clip that begins in a new phase; a film is 49 frames, so 48 updates."""
+    curriculum, film = recipe("adept-small").curriculum, 48
+    assert ablation.FILMS == curriculum.foreground_until == curriculum.still_until == curriculum.background_from
+    assert (ablation.GATE - ablation.FILMS) % film == 0
+    assert curriculum.gate_from <= ablation.GATE < curriculum.gate_from + film
+    late = {switch.name: switch.begins for switch in ablation.SWITCHES if switch.begins}
+    assert all(begins in (ablation.FILMS, ablation.GATE) for begins in late.values())
+    drawing = {"still_steps", "initialisation", "latent_grid", "canvas", "balanced", "gestalt_head", "placement"}
+    assert not drawing & set(late)
+
+
+def test_the_unchanged_row_is_the_recipe_with_the_common_budget(ablation: ModuleType) -> None:
+    config, line = _config(ablation.Row(ablation.UNCHANGED, 1).training())
+    assert line.start_from is None
+    changed = {change.split(":")[0] for change in differences(recipe("adept-small"), config)}
+    assert changed == {"seed", "validation_scenes", "curriculum.updates"}
+
+
+def test_what_is_missing_is_done_once_and_a_row_that_fails_is_told(
+    ablation: ModuleType, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    commands: list[str] = []
+
+    def loci(words: list[str], row: object, troubles: list[str]) -> bool:
+        commands.append(" ".join(words[:3]))
+        if "hold" in str(words):
+            troubles.append("hold went wrong")
+            return False
+        if words[0] == "train":
+            network = Path(words[words.index("--resume" if "--resume" in words else "--out") + 1]) / "network"
+            network.mkdir(parents=True)
+            (network / "config.json").write_text("{}")
+        else:
+            _figures(ablation.FOLDER / Path(words[words.index("--json") + 1]).name, 2.5)
+        return True
+
+    monkeypatch.setattr(ablation, "_loci", loci)
+    (ablation.FOLDER / "centring-seed0" / "checkpoints").mkdir(parents=True)          # it was stopped half way
+    asked = ["--unchanged", "0", "--only", "hold", "centring", "--train", "1"]
+    assert ablation.main(asked) == 1
+    assert commands == [
+        "train adept-small --seed", "evaluate runs/ablation/unchanged-seed0 --scenes",
+        "train --resume runs/ablation/centring-seed0", "evaluate runs/ablation/centring-seed0 --scenes",
+        "train adept-small --seed",
+    ]
+    assert "hold went wrong" in capsys.readouterr().err
+    commands.clear()
+    assert ablation.main(asked) == 1
+    assert commands == ["train adept-small --seed"]
+
+
+def test_the_table_has_the_measured_rows_and_names_the_others(ablation: ModuleType, tmp_path: Path) -> None:
+    ablation.FOLDER.mkdir(parents=True)
+    _figures(ablation.FOLDER / "unchanged-seed0.json", 2.0)
+    _figures(ablation.FOLDER / "centring-seed0.json", 7.25)
+    assert ablation.main(["--unchanged", "0", "--train", "0"]) == 0
+    text = (tmp_path / "decisions.md").read_text()
+    assert text.startswith("before\n") and text.endswith("after\n") and "outdated" not in text
+    rows = [line for line in text.splitlines() if line.startswith("| ") and not line.startswith("| changed")]
+    assert len(rows) == 2
+    assert rows[0].startswith("| nothing, seed 0 |") and "| 2.00 (1.0 to 3.0) |" in rows[0]
+    assert "`--loss.centring 0`, seed 0" in rows[1] and "| 1800 | 7.25 (6.2 to 8.2) | – | 90.0 | – |" in rows[1]
+    missing = next(line for line in text.splitlines() if line.startswith("Not measured"))
+    assert "hold-seed0" in missing and "centring" not in missing
+
+
+def test_what_another_machine_has_measured_stays_in_the_table(ablation: ModuleType, tmp_path: Path) -> None:
+    ablation.FOLDER.mkdir(parents=True)
+    _figures(ablation.FOLDER / "unchanged-seed0.json", 2.0)
+    _figures(ablation.FOLDER / "centring-seed0.json", 7.25)
+    assert ablation.main(["--unchanged", "0", "--train", "0"]) == 0
+    before = (tmp_path / "decisions.md").read_text()
+    for path in ablation.FOLDER.iterdir():
+        path.unlink()
+    assert ablation.main(["--unchanged", "0", "--train", "0"]) == 0
+    assert (tmp_path / "decisions.md").read_text() == before
+
+
+def test_a_disk_that_fails_is_told_and_nobody_waits_for_ever(
+    ablation: ModuleType, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def full(*_: object) -> None:
+        raise OSError("No space left on device")
+
+    monkeypatch.setattr(ablation, "finish", full)
+    assert ablation.main(["--unchanged", "0", "--only", "hold", "--train", "1"]) == 1
+    assert "unchanged-seed0: No space left" in (told := capsys.readouterr().err) and "hold-seed0" in told
+
+
+def test_a_negative_number_of_runs_is_a_sentence(ablation: ModuleType, capsys: pytest.CaptureFixture[str]) -> None:
+    assert ablation.main(["--train", "-1"]) == 2
+    assert "--train -1 is no number of runs" in capsys.readouterr().err
+
+
+def test_an_unknown_switch_is_a_sentence(ablation: ModuleType, capsys: pytest.CaptureFixture[str]) -> None:
+    assert ablation.main(["--only", "centering"]) == 2
+    assert "There is no switch centering. There are" in capsys.readouterr().err
+
+
+def _figures(path: Path, error: float) -> None:
+    found = Results("tracking", {}, {"seed": 1000}, "loci evaluate", complete=True)
+    found.put("tracking/learned/error_visible", Estimate(error, error - 1, error + 1, 10), "p/1", "%")
+    found.put("tracking/learned/successful", 90.0, "p/1", "%")
+    found.write(path)
