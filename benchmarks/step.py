@@ -97,7 +97,7 @@ def scene(model: LociLooped, batch: int, active: int) -> tuple[Tensor, LociState
 def loss(model: LociLooped, output: StepOutput, frame: Tensor) -> Tensor:
     """The paper's table; the gestalt change only where whole objects are decoded."""
     total = losses.picture_loss(output.next_frame.frame, frame) + losses.picture_loss(output.present.frame, frame) / 3
-    total = total + 0.01 * losses.position_change(output, official=False)
+    total = total + 0.01 * losses.position_change(output)
     return total + 0.1 * losses.gestalt_change(output) if output.objects_after is not None else total
 
 
@@ -140,7 +140,7 @@ def measure(name: str, repeats: int) -> dict[str, Any]:
         optimiser.step()
 
     def warm_update() -> None:
-        _, output = model.step(frame, state, warmup=True)
+        _, output = model.settle(frame, state)
         optimiser.zero_grad()
         total = losses.picture_loss(output.next_frame.frame, frame)
         total = total + losses.picture_loss(output.present.frame, frame) / 3

@@ -22,6 +22,7 @@ from loci_looped.configs.network import EXCHANGE_WIDTH, DecoderConfig, EncoderCo
 from loci_looped.model import LociConfig, LociLooped
 from loci_looped.model import losses as loss_functions
 from loci_looped.model.released.checkpoint import load_official_tensors, official_config, official_names
+from loci_looped.model.released.parts import released_position_change
 from loci_looped.model.state import SlotCodes, StepOutput
 
 WARM_UP = 3
@@ -167,7 +168,7 @@ def compare(path: Path, data: Data, dtype: torch.dtype, heads: int, l0_weight: f
         if t <= 0 or t % window == 0:
             state = state.detach()
         with torch.set_grad_enabled(training):
-            state, out = model.step(frame, state, warmup=t < 0)
+            state, out = (model.settle if t < 0 else model.step)(frame, state)
             ours = quantities(out, encoded[-1], model)
             if training:
                 ours.update(released_losses(out, frame, target, warmup=t < 0))
@@ -191,7 +192,7 @@ def released_losses(out: StepOutput, frame: Tensor, target: Tensor, *, warmup: b
     prediction = loss_functions.picture_loss(out.next_frame.frame, target)
     reconstruction = loss_functions.picture_loss(out.present.frame, frame)
     none = torch.zeros_like(prediction)
-    position = none if warmup else loss_functions.position_change(out, official=True)
+    position = none if warmup else released_position_change(out)
     time = none if warmup else loss_functions.gestalt_change(out)
     loss = prediction + RECONSTRUCTION * reconstruction + POSITION * position + TIME * time
     return {"loss": loss, "position_loss": position, "time_loss": time}

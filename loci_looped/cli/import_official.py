@@ -31,7 +31,7 @@ def main(argv: list[str]) -> int:
 
     import dataclasses
 
-    from loci_looped.configs.network import preset
+    from loci_looped.configs.presets import preset
     from loci_looped.inference.networks import CONFIG, read_config, save_network
     from loci_looped.model.released.checkpoint import read_official
 

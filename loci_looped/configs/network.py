@@ -1,4 +1,4 @@
-"""The sizes and switches of the network, with the paper's three networks and our three small ones as presets."""
+"""The sizes of the network, and which parts it is made of."""
 
 from __future__ import annotations
 
@@ -7,9 +7,11 @@ import difflib
 from dataclasses import dataclass, field
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
+from loci_looped.configs.earlier_versions import up_to_date
+from loci_looped.configs.extensions import Extensions, Rules
+
 TransitionKind = Literal["standard", "shared"]
 Credit = Literal["eprop", "bptt"]
-SpeedFrom = Literal["everything", "well_seen"]
 Bottleneck = Literal["binary", "sigmoid"]
 Placement = Literal["incremental", "stochastic", "error_sampled"]
 """incremental: one slot at a time, at the largest unexplained error. stochastic: every free slot at the best of ten
@@ -27,22 +29,6 @@ class EncoderConfig:
     """C1, feature maps one level above the latent resolution."""
     layers: int = 3
     """Residual blocks in each of trunk, gestalt head and position head."""
-    position_prior: bool = False
-    """Beyond the paper: add the log of the slot's own Gaussian to the position logits, so that a slot starts by looking
-    at its own place."""
-    explaining_away: bool = False
-    """Beyond the paper: a slot looks less where other slots are expected to be seen, so that a mover that touches the
-    screen does not take itself for the screen."""
-    offsets: bool = False
-    """Beyond the paper: each cell of the latent grid also says where the object's middle lies, up to a cell away.
-    Without it places snap to cells, and no speed can be read off them."""
-    gestalt_head: Literal["global", "attended"] = "global"
-    """"global" reads the whole map with one large convolution (the paper); "attended" pools the features where the slot
-    looks."""
-    size_head: Literal["forced", "bounded"] = "forced"
-    """"forced" scales the size by a gain that grows by itself (the paper); "bounded" is a sigmoid up to
-    `size_limit`."""
-    size_limit: float = 0.15
 
 
 @dataclass(frozen=True)
@@ -69,21 +55,6 @@ class TransitionConfig:
     """Start of the gains before embeddings, attention and recurrent layers; near zero makes the start an identity."""
     size_gain: float = 1e-16
     """Start of the gain on the predicted size."""
-    displacement: bool = False
-    """Beyond the paper: the transition also sees how far the percept moved since the last step."""
-    inertia: float = 0.0
-    """Beyond the paper: with this gain the displacement is added to the predicted place. 0 leaves it out; with 1
-    things go on as they went, and what is learnt is how they deviate from it."""
-    speed_from: SpeedFrom = "well_seen"
-    """Beyond the paper: which places tell how far a slot moves. "well_seen" leaves out what is cut off by others or by
-    the border, which looks slower or faster than it is; "everything" takes every place that enters the percept."""
-    deviation: float = 0.0
-    """Beyond the paper: the farthest the learnt part may move the predicted place per step, in half images; a tenth of
-    it is the limit for size and priority. 0 is no limit: then the learnt part takes motion and size over, and as it
-    only looks one step ahead it drifts away as soon as the gate shuts."""
-    persistence: float = 0.0
-    """Beyond the paper: with this gain the percept's bits, as -1 and 1, are added to the predicted gestalt's logits,
-    and what is learnt is limited to a quarter of it: an object keeps its look while it is imagined. 0 leaves it out."""
 
 
 @dataclass(frozen=True)
@@ -94,18 +65,6 @@ class GateConfig:
     """Standard deviation of the training noise before the rectified tanh."""
     hidden_bias: float = 3.0
     output_bias: float = 3.0
-    open_when_lost: bool = False
-    """Beyond the paper: a slot that has not bound an object yet, or shows none although nothing stands before it,
-    always listens to the encoder: it has nothing to protect."""
-    visibility_prior: float = 0.0
-    """Beyond the paper: the gate starts from the belief that what is hidden cannot be sensed: this times
-    (1 - O / shuts_at) is added before the rectified tanh, and what is learnt is when to believe otherwise. 0 leaves it
-    out."""
-    shuts_at: float = 0.5
-    """The occlusion from which on that belief shuts the gate."""
-    shuts_at_in_use: float = 0.0
-    """The same for a network that is used instead of trained: who learns to see must look at half-hidden objects, too,
-    but later they only mislead. 0 is as in training."""
 
 
 @dataclass(frozen=True)
@@ -114,16 +73,6 @@ class RecruitingConfig:
     """A slot is bound once its visible mask exceeds this somewhere."""
     candidates: int = 10
     """Stochastic placement keeps the best of so many uniform draws."""
-    minimum_error: float = 0.0
-    """No slot is recruited where the blurred error stays below this."""
-    minimum_error_in_use: float = 0.0
-    """The same for a network that is used instead of trained: slots that learn to draw must be eager, but later they
-    would take every shadow and seam for an object. 0 is as in training."""
-    newcomers: Literal["front", "behind"] = "front"
-    """Beyond the paper: of slots with equal priority the later ones paint in front. "front" uses slots from the first
-    to the last; "behind" from the last to the first, so that who comes later passes behind who was there before."""
-    suppression: float = 4.0
-    """Error-sampled placement: radius in pixels around a placed slot in which the next one does not look."""
 
 
 @dataclass(frozen=True)
@@ -143,18 +92,11 @@ class LociConfig:
     transition: TransitionConfig = field(default_factory=TransitionConfig)
     gate: GateConfig = field(default_factory=GateConfig)
     recruiting: RecruitingConfig = field(default_factory=RecruitingConfig)
-    initialisation: Literal["original", "he"] = "original"
-    """"he" scales residual branches so that signals keep their size, which small networks need to start learning."""
-    own_object: Literal["whole", "painted"] = "whole"
-    """What the encoder sees of its own object: "whole" decodes it once more as if nothing stood before it (the paper);
-    "painted" takes it as it was painted into the prediction, which saves a third of the decoding."""
-    latent_grid: Literal["stretched", "aligned"] = "stretched"
-    """"stretched" puts the outermost cells of the latent grid on the outermost pixels (the paper), which is off by up
-    to one and a half pixels at the border; "aligned" puts each cell on the middle of the pixels it covers."""
+    extensions: Extensions = field(default_factory=Extensions)
     colour_order: Literal["rgb", "bgr"] = "rgb"
     """The order the weights were trained with; frames given to the network are RGB in any case."""
-    official: bool = False
-    """Reproduce the released code's behaviour, quirks included (docs/decisions.md lists the places)."""
+    released: bool = False
+    """Reproduce the released code's behaviour, quirks included: its parts are in model/released/."""
 
     def __post_init__(self) -> None:
         for name in ("slots", "gestalt"):
@@ -185,12 +127,16 @@ class LociConfig:
                 raise ValueError(f"{name} is {count}, but it must be at least 1.")
         weights = {"transition.l0_weight": self.transition.l0_weight, "gate.l0_weight": self.gate.l0_weight}
         weights |= {
-            "gate.noise": self.gate.noise, "gate.visibility_prior": self.gate.visibility_prior,
-            "gate.shuts_at_in_use": self.gate.shuts_at_in_use,
-            "transition.deviation": self.transition.deviation, "transition.persistence": self.transition.persistence,
+            "gate.noise": self.gate.noise,
+            "extensions.rules.visibility_prior": self.extensions.rules.visibility_prior,
+            "extensions.rules.shuts_at_in_use": self.extensions.rules.shuts_at_in_use,
+            "extensions.rules.deviation": self.extensions.rules.deviation,
+            "extensions.rules.persistence": self.extensions.rules.persistence,
         }
-        if not self.gate.shuts_at > 0:
-            raise ValueError(f"gate.shuts_at is {self.gate.shuts_at}, but it must be an occlusion above 0.")
+        if not self.extensions.rules.shuts_at > 0:
+            raise ValueError(
+                f"extensions.rules.shuts_at is {self.extensions.rules.shuts_at}, but it must be an occlusion above 0."
+            )
         for name, weight in weights.items():
             if not weight >= 0:
                 raise ValueError(f"{name} is {weight}, but it must not be negative.")
@@ -199,28 +145,10 @@ class LociConfig:
                 f"transition.heads is {self.transition.heads}, which does not divide the attention width "
                 f"{self.attention_width}; choose a divisor or another gestalt size."
             )
-        beyond = {
-            "encoder.position_prior": self.encoder.position_prior,
-            "encoder.explaining_away": self.encoder.explaining_away,
-            "encoder.offsets": self.encoder.offsets,
-            "encoder.gestalt_head": self.encoder.gestalt_head != "global",
-            "encoder.size_head": self.encoder.size_head != "forced",
-            "transition.displacement": self.transition.displacement,
-            "transition.inertia": self.transition.inertia != 0,
-            "transition.deviation": self.transition.deviation != 0,
-            "transition.persistence": self.transition.persistence != 0,
-            "gate.open_when_lost": self.gate.open_when_lost,
-            "gate.visibility_prior": self.gate.visibility_prior != 0,
-            "recruiting.newcomers": self.recruiting.newcomers != "front",
-            "recruiting.minimum_error_in_use": self.recruiting.minimum_error_in_use != 0,
-            "own_object": self.own_object != "whole",
-            "latent_grid": self.latent_grid != "stretched",
-        }
-        if self.official and any(beyond.values()):
-            named = ", ".join(name for name, used in beyond.items() if used)
+        if self.released and self.extensions.used():
             raise ValueError(
-                f"official=True reproduces the released network, but {named} goes beyond it: leave these at their "
-                "defaults or leave official=False."
+                f"released=True reproduces the released network, but extensions.{self.extensions.used()[0]} goes "
+                "beyond it: leave the extensions at their defaults or leave released=False."
             )
 
     @property
@@ -231,7 +159,7 @@ class LociConfig:
     @property
     def aligned_frame(self) -> tuple[int, int] | None:
         """(H, W) the latent grid is aligned with, or None where it is stretched."""
-        return self.frame if self.latent_grid == "aligned" else None
+        return self.frame if self.extensions.aligned_grid else None
 
     @property
     def full_frame(self) -> tuple[int, int]:
@@ -241,7 +169,7 @@ class LociConfig:
     @property
     def code_width(self) -> int:
         """Numbers per slot that enter the transition: gestalt, priority, y, x, size, two gates (two displacements)."""
-        return self.gestalt + 6 + (2 if self.transition.displacement else 0)
+        return self.gestalt + 6 + (2 if self.extensions.rules.displacement else 0)
 
     @property
     def memory_width(self) -> int:
@@ -262,18 +190,29 @@ class LociConfig:
             "encoder": EncoderConfig, "decoder": DecoderConfig, "transition": TransitionConfig,
             "gate": GateConfig, "recruiting": RecruitingConfig,
         }
-        _check_fields("the network configuration", values, LociConfig)
-        known: dict[str, Any] = dict(values)
+        known: dict[str, Any] = dict(up_to_date(values)) if isinstance(values, dict) else values
+        _check_fields("the network configuration", known, LociConfig)
         for name, part in parts.items():
             if name in known:
                 _check_fields(f"the network configuration's {name!r}", known[name], part)
                 known[name] = part(**known[name])
+        if "extensions" in known:
+            known["extensions"] = _extensions(known["extensions"])
         if "latent" in known:
             latent = known["latent"]
             if not isinstance(latent, list | tuple) or not all(type(n) is int for n in latent):
                 raise ValueError(f"the network configuration's 'latent' is {latent!r}, not two whole numbers.")
             known["latent"] = tuple(latent)
         return LociConfig(**known)
+
+
+def _extensions(values: Any) -> Extensions:
+    _check_fields("the network configuration's 'extensions'", values, Extensions)
+    known = dict(values)
+    if "rules" in known:
+        _check_fields("the network configuration's 'extensions.rules'", known["rules"], Rules)
+        known["rules"] = Rules(**known["rules"])
+    return Extensions(**known)
 
 
 EXCHANGE_WIDTH = 48
@@ -295,56 +234,3 @@ def _check_fields(where: str, values: Any, part: Any) -> None:
         wanted = {int: (int,), float: (int, float), bool: (bool,)}.get(hint)
         if wanted is not None and type(value) not in wanted:
             raise ValueError(f"{where} says {name} = {value!r}, but it must be of type {hint.__name__}.")
-
-
-_SMALL = LociConfig(
-    slots=5, gestalt=32, latent=(10, 15), level=1, levels=1,
-    encoder=EncoderConfig(
-        channels=32, fine_channels=12, layers=1, position_prior=True, explaining_away=True, offsets=True,
-        gestalt_head="attended", size_head="bounded",
-    ),
-    decoder=DecoderConfig(channels=32, fine_channels=12, layers=2),
-    transition=TransitionConfig(
-        credit="bptt", residual_gain=0.1, size_gain=1.0, displacement=True, inertia=1.0, deviation=0.002,
-        persistence=6.0,
-    ),
-    gate=GateConfig(
-        l0_weight=1e-4, hidden_bias=0.0, output_bias=1.0, open_when_lost=True, visibility_prior=3.0, shuts_at=0.2,
-        shuts_at_in_use=0.1,
-    ),
-    recruiting=RecruitingConfig(
-        bound_threshold=0.6, minimum_error=0.03, minimum_error_in_use=0.1, newcomers="behind", suppression=8.0
-    ),
-    initialisation="he", own_object="painted", latent_grid="aligned",
-)
-
-PRESETS: dict[str, LociConfig] = {
-    "adept": LociConfig(),
-    "clevrer": LociConfig(
-        slots=6,
-        decoder=DecoderConfig(layers=3),
-        transition=TransitionConfig(kind="shared"),
-        gate=GateConfig(l0_weight=5e-8),
-    ),
-    "balls": LociConfig(
-        slots=3, gestalt=12, latent=(4, 4), level=2,
-        encoder=EncoderConfig(channels=24, fine_channels=12, layers=2),
-        decoder=DecoderConfig(channels=24, fine_channels=12, layers=2),
-        transition=TransitionConfig(kind="shared", layers=3),
-        gate=GateConfig(l0_weight=1e-5),
-    ),
-    "adept-small": _SMALL,
-    "clevrer-small": dataclasses.replace(_SMALL, slots=6),
-    "balls-small": dataclasses.replace(_SMALL, slots=3, gestalt=16, latent=(16, 16)),
-}
-
-
-def preset(name: str) -> LociConfig:
-    """A named network; an unknown name is answered with the nearest ones."""
-    if name not in PRESETS:
-        near = difflib.get_close_matches(name, PRESETS, n=2)
-        raise ValueError(
-            f"There is no network called {name!r}. "
-            + (f"Did you mean {' or '.join(near)}?" if near else f"There are {', '.join(PRESETS)}.")
-        )
-    return PRESETS[name]

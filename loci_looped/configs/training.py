@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from loci_looped.configs.curriculum import Curriculum
-from loci_looped.configs.network import PRESETS as NETWORKS
 from loci_looped.configs.network import LociConfig
+from loci_looped.configs.presets import PRESETS as NETWORKS
 from loci_looped.utils.errors import LociError
 
 SceneName = Literal["vanish", "collide", "balls-interaction", "balls-occlusion"]

@@ -14,8 +14,8 @@ import torch
 from torch import Tensor
 
 from loci_looped.model.active import Active
+from loci_looped.model.bookkeeping import without_unassigned
 from loci_looped.model.loci import LociLooped
-from loci_looped.model.recruiter import without_unassigned
 from loci_looped.model.state import LociState, SlotCodes, StepOutput, TensorTree
 
 SCREEN_SHARE = 0.05
@@ -100,7 +100,7 @@ def slot_on(mask: Tensor, whole_masks: Tensor, bound: Tensor) -> int | None:
 def implant(model: LociLooped, state: LociState, predicted: SlotCodes) -> LociState:
     """The state of a network that has been talked into another belief: it goes on from these codes."""
     assigned = state.registry.assigned
-    active = Active.everything(assigned) if model.config.official else Active.of(assigned)
+    active = model.bookkeeping.active(assigned)
     predicted = without_unassigned(predicted, assigned)
     moved = predicted.position - state.predicted.position
     return dataclasses.replace(

@@ -20,7 +20,7 @@ import torch
 from torch import Tensor, nn
 
 from loci_looped import __version__
-from loci_looped.model import WARM_UP_STEPS, LociConfig, LociLooped, LociState
+from loci_looped.model import WARM_UP_STEPS, LociConfig, LociLooped, LociState, StepOutput
 from loci_looped.model.state import TensorTree
 from loci_looped.utils.atomic import replacing, write_text
 from loci_looped.utils.errors import LociError
@@ -49,6 +49,11 @@ def refilled(like: Any, tensors: Iterator[Tensor]) -> Any:
     return like.map(lambda _: next(tensors))
 
 
+def one_step(model: LociLooped, frame: Tensor, state: LociState, *, warmup: bool) -> tuple[LociState, StepOutput]:
+    return model.settle(frame, state) if warmup else model.step(frame, state)
+
+
+
 class FlatStep(nn.Module):
     """(frame, the state's tensors...) -> (the next state's tensors..., the output's tensors...)"""
 
@@ -59,7 +64,7 @@ class FlatStep(nn.Module):
     def forward(self, frame: Tensor, *tensors: Tensor) -> tuple[Tensor, ...]:
         # "Fresh" also covers streams at their very first step, so that one graph serves all of them.
         state = dataclasses.replace(refilled(self.like, iter(tensors)), fresh=True)
-        state, output = self.model.step(frame, state, warmup=self.warmup)
+        state, output = one_step(self.model, frame, state, warmup=self.warmup)
         leaves = [*named_leaves(state, "state"), *named_leaves(output, "output")]
         # A graph's outputs must be tensors of their own, not inputs handed through.
         return tuple(tensor.clone() for _, tensor in leaves)
@@ -84,7 +89,7 @@ def capture(model: LociLooped, *, warmup: bool) -> Captured:
     state = model.initial(frame)
     flat = FlatStep(model, state, warmup=warmup)
     inputs = [("frame", frame), *named_leaves(state, "state")]
-    following, output = model.step(frame, state, warmup=warmup)
+    following, output = one_step(model, frame, state, warmup=warmup)
     outputs = [*named_leaves(following, "next"), *named_leaves(output, "output")]
     streams = torch.export.Dim("streams", min=1)
     shapes = ({0: streams}, tuple({0: streams} for _ in inputs[1:]))
@@ -172,7 +177,7 @@ def deviation(
             spot = torch.exp(-((rows - height / 3.1) ** 2 + (columns - width / 4.3 - t) ** 2) / 8)
             frame = background.clone()
             frame[:, 0] += 0.5 * spot
-            following, output = model.step(frame, state, warmup=graph == "warmup")
+            following, output = one_step(model, frame, state, warmup=graph == "warmup")
             ours = [tensor for _, tensor in (*named_leaves(following, ""), *named_leaves(output, ""))]
             theirs = run(frame, *(tensor for _, tensor in named_leaves(state, "")))
             gaps = [(a.double() - b.double()).abs().max().item() for a, b in zip(ours, theirs, strict=True)]

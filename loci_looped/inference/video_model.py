@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import torch
 from torch import Tensor
 
 from loci_looped.baselines.protocol import Expectation, Slots
 from loci_looped.configs.network import Placement
-from loci_looped.model import WARM_UP_STEPS, Conditions, GateKind, LociLooped, LociState, StepOutput
+from loci_looped.model import WARM_UP_STEPS, GateKind, LociLooped, LociState, Regime, StepOutput
 from loci_looped.utils.errors import LociError
 
 
@@ -39,13 +39,12 @@ class LociVideoModel:
         self, frame: Tensor | None, state: LociState, *, blackout: Tensor | None = None
     ) -> tuple[LociState, Slots]:
         dreams = self.gate == "closed" and not state.fresh
-        conditions = Conditions(gate="learned" if self.gate == "closed" else self.gate, placement=self.placement)
+        gate: GateKind = "learned" if self.gate == "closed" else self.gate
+        regime = Regime(gate=gate, placement=self.placement, generator=self.generator)
         if frame is not None and state.fresh:
-            state = self.network.warm_up(frame, state, self.warm_up, conditions, self.generator)
-        state, output = self.network.step(
-            None if dreams else frame, state, conditions=conditions,
-            blackout=None if dreams or frame is None else blackout, generator=self.generator,
-        )
+            state = self.network.warm_up(frame, state, self.warm_up, regime)
+        dark = None if dreams or frame is None else blackout
+        state, output = self.network.step(None if dreams else frame, state, replace(regime, blackout=dark))
         return state, slots_of(output)
 
 

@@ -22,6 +22,7 @@ from loci_looped.data.formats.video import ALL, Selection
 from loci_looped.inference.belief import Belief, believe_now, screen_slot, slot_on
 from loci_looped.inference.stream import Picture, Watchable, background_of, open_source
 from loci_looped.model.loci import LociLooped
+from loci_looped.model.regime import Regime
 from loci_looped.model.state import LociState, SlotCodes, StepOutput
 
 
@@ -128,7 +129,7 @@ class Watcher:
         frame = resize(picture, size)
         device = self.state.background.device
         dark = torch.tensor([True], device=device) if blackout else None
-        state, output = self.model.step(to_tensor(frame).to(device), self.state, blackout=dark)
+        state, output = self.model.step(to_tensor(frame).to(device), self.state, Regime(blackout=dark))
         belief = believe_now(self.model, output, state.background).to("cpu")
         output = output.to("cpu")
         areas = (belief.whole_masks[0] > 0.5).sum((1, 2)).float()

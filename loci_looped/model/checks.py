@@ -7,6 +7,7 @@ from torch import Tensor
 
 from loci_looped.configs.network import LociConfig
 
+from .regime import Regime
 from .state import LociState
 
 
@@ -14,12 +15,12 @@ def check_background(background: Tensor, config: LociConfig) -> None:
     _check_picture("background", background, config)
 
 
-def check_switches(blackout: Tensor | None, hold: Tensor | None, state: LociState) -> None:
+def check_regime(regime: Regime, state: LociState) -> None:
     """`blackout` is one bool per stream, `hold` one per slot of each stream."""
     if torch.compiler.is_compiling():
         return
     batch, slots = state.occlusion.shape
-    for name, value, shape in (("blackout", blackout, (batch,)), ("hold", hold, (batch, slots))):
+    for name, value, shape in (("blackout", regime.blackout, (batch,)), ("hold", regime.hold, (batch, slots))):
         if value is not None and (value.dtype != torch.bool or tuple(value.shape) != shape):
             raise ValueError(
                 f"{name} must be {shape} truth values for this state, but it is {tuple(value.shape)} of {value.dtype}."

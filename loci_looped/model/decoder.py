@@ -93,13 +93,25 @@ class Decoder(nn.Module):
         self, codes: SlotCodes, active: Active, *, prioritised: bool, generator: torch.Generator | None
     ) -> Tensor:
         """(n, G, h, w): the gestalt code painted with the slot's Gaussian."""
-        maps = gaussian_map(codes.position, codes.size, self.config.latent, self.config.aligned_frame)
-        if not self.config.official:
-            maps = maps * active.mask[..., None, None].to(maps.dtype)
+        maps = self.maps(codes)
+        maps = maps * active.mask[..., None, None].to(maps.dtype)
         if prioritised:
             maps = self.order(maps, codes.priority, generator)
         merged = active.fold(maps).unsqueeze(1) * active.fold(codes.gestalt)[..., None, None]
         return merged.contiguous(memory_format=torch.channels_last)
+
+    def maps(self, codes: SlotCodes) -> Tensor:
+        """Q (B, K, h, w): where each slot is, on the latent grid."""
+        return gaussian_map(codes.position, codes.size, self.config.latent)
+
+    def own_objects(self, expected: Decoded, previous: SlotCodes, bound: Tensor, active: Active) -> Tensor:
+        """(B, K, 3, H, W) what the encoder sees of its own objects: whole, as if nothing stood before them."""
+        del expected, bound
+        return self.objects(previous, active)
+
+    def objects_after(self, predicted: SlotCodes, active: Active) -> Tensor | None:
+        """The same of a new prediction, for the gestalt-change loss."""
+        return self.objects(predicted, active)
 
     def objects(self, codes: SlotCodes, active: Active) -> Tensor:
         """(B, K, 3, H, W) colour logits of each whole object, as if nothing stood before it; no masks are painted."""

@@ -7,10 +7,11 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from loci_looped.configs.network import GateConfig
+from loci_looped.configs.network import LociConfig
 
 from .blocks import normal_like
-from .state import SlotCodes
+from .regime import Regime
+from .state import LociState, Sight, SlotCodes
 
 
 class _RectifiedTanh(torch.autograd.Function):
@@ -40,46 +41,58 @@ def rectified_tanh(z: Tensor, l0_weight: float) -> Tensor:
 class PerceptGate(nn.Module):
     """A small network that compares the sensed with the predicted. Gate 0 is the gestalt's, gate 1 the position's."""
 
-    def __init__(self, gestalt: int, config: GateConfig):
+    def __init__(self, config: LociConfig):
         super().__init__()
         self.config = config
-        self.layers = nn.ModuleList([nn.Linear(2 * (gestalt + 5) + 3, 32), nn.Linear(32, 16), nn.Linear(16, 2)])
-        for layer, bias in zip(self.layers, (config.hidden_bias, config.hidden_bias, config.output_bias), strict=True):
+        gate = config.gate
+        self.layers = nn.ModuleList([nn.Linear(2 * (config.gestalt + 5) + 3, 32), nn.Linear(32, 16), nn.Linear(16, 2)])
+        for layer, bias in zip(self.layers, (gate.hidden_bias, gate.hidden_bias, gate.output_bias), strict=True):
             assert isinstance(layer, nn.Linear)
             nn.init.xavier_uniform_(layer.weight)
             nn.init.constant_(layer.bias, bias)
-        if config.visibility_prior:
-            last = self.layers[-1]
-            assert isinstance(last, nn.Linear)
-            nn.init.normal_(last.weight, std=0.05)      # at first the prior speaks, not chance
 
-    def forward(
-        self,
-        sensed: SlotCodes,
-        occlusion: Tensor,
-        previous: SlotCodes,
-        occlusion_predicted: Tensor,
-        earlier: SlotCodes,
-        generator: torch.Generator | None,
-    ) -> Tensor:
-        """α (B, K, 2). `earlier` is the prediction one step before `previous`; only its place is used."""
+    def forward(self, sight: Sight, state: LociState, regime: Regime) -> Tensor:
+        """α (B, K, 2) of this step: learnt, or by one of the rules it is compared with; held gates are shut."""
+        if regime.gate == "open":
+            alpha = torch.ones_like(sight.sensed.position)
+        elif regime.gate == "visibility":
+            alpha = (1 - sight.occlusion).unsqueeze(-1).expand(-1, -1, 2)
+        else:
+            first = (state.age == 0).unsqueeze(1).expand_as(sight.bound)
+            earlier = sight.expected.where(first, state.previous)
+            alpha = self.learned(sight, state.occlusion, earlier, regime)
+        alpha = self.protecting(alpha, sight, state)
+        return alpha if regime.hold is None else alpha * ~(regime.hold & sight.bound).unsqueeze(-1)
+
+    def learned(self, sight: Sight, occlusion_predicted: Tensor, earlier: SlotCodes, regime: Regime) -> Tensor:
+        """α as the network has it. `earlier` is the prediction one step before the last; only its place is used."""
+        sensed, expected = sight.sensed, sight.expected
         z = torch.cat([
             sensed.position, sensed.size.unsqueeze(-1), sensed.gestalt, sensed.priority.unsqueeze(-1),
-            occlusion.detach().unsqueeze(-1),
-            previous.position, previous.size.unsqueeze(-1), previous.gestalt, previous.priority.unsqueeze(-1),
+            sight.occlusion.detach().unsqueeze(-1),
+            expected.position, expected.size.unsqueeze(-1), expected.gestalt, expected.priority.unsqueeze(-1),
             occlusion_predicted.detach().unsqueeze(-1),
             earlier.position.detach(), earlier.size.detach().unsqueeze(-1),
         ], dim=-1)
         z = torch.tanh(self.layers[0](z))
         z = torch.tanh(self.layers[1](z))
         z = self.layers[2](z)
-        if self.config.visibility_prior:
-            in_use = self.config.shuts_at_in_use if not self.training else 0.0
-            shuts_at = in_use or self.config.shuts_at
-            z = z + self.config.visibility_prior * (1 - occlusion.detach().unsqueeze(-1) / shuts_at)
-        if generator is not None:
-            z = z + self.config.noise * normal_like(z, generator)
-        return rectified_tanh(z, self.config.l0_weight)
+        prior = self.prior(sight.occlusion, regime)
+        if prior is not None:
+            z = z + prior
+        if self.training and regime.generator is not None:
+            z = z + self.config.gate.noise * normal_like(z, regime.generator)
+        return rectified_tanh(z, self.config.gate.l0_weight)
+
+    def prior(self, occlusion: Tensor, regime: Regime) -> Tensor | None:
+        """What the gate believes before it has learnt anything; the paper's believes nothing."""
+        del occlusion, regime
+        return None
+
+    def protecting(self, alpha: Tensor, sight: Sight, state: LociState) -> Tensor:
+        """Which slots have something to protect; in the paper all of them."""
+        del sight, state
+        return alpha
 
 
 def blend(gate: Tensor, sensed: SlotCodes, previous: SlotCodes) -> SlotCodes:

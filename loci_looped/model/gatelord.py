@@ -87,12 +87,12 @@ class GateL0RD(nn.Module):
             nn.init.zeros_(layer.bias)
 
     def forward(
-        self, x: Tensor, hidden: Tensor, history: tuple[TraceStep, ...], *, count_twice: bool
+        self, x: Tensor, hidden: Tensor, history: tuple[TraceStep, ...]
     ) -> tuple[Tensor, Tensor, tuple[TraceStep, ...]]:
-        """(output, new memory, new history). `count_twice`: gradients also flow through the memory, as released."""
+        """(output, new memory, new history)."""
         traced = self.credit == "eprop" and torch.is_grad_enabled()
         if traced:
-            remembered = hidden if count_twice else hidden.detach()
+            remembered = self.remembered(hidden)
             past = [leaf for s in history for leaf in (s.gate_factor, s.candidate_factor, s.keep, s.inputs)]
             new, gate_factor, candidate_factor, keep = _EpropCell.apply(
                 x, remembered, self.gate.weight, self.gate.bias, self.candidate.weight, self.candidate.bias,
@@ -106,3 +106,7 @@ class GateL0RD(nn.Module):
             new = g * torch.tanh(self.candidate(z)) + (1 - g) * hidden
         z = torch.cat([x, new], dim=1)
         return torch.sigmoid(self.output_gate(z)) * torch.tanh(self.output(z)), new, history
+
+    def remembered(self, hidden: Tensor) -> Tensor:
+        """The memory as e-prop sees it: its traces already hold the past's share, so no gradient flows back twice."""
+        return hidden.detach()

@@ -94,16 +94,17 @@ def objects_and_outlines(front: Tensor) -> Tensor:
     return torch.where(front > 0, weight, OUTLINE_WEIGHT * around)
 
 
-def position_change(output: StepOutput, official: bool) -> Tensor:
+def position_change(output: StepOutput) -> Tensor:
     """How far predicted places and sizes moved, for slots that have been seen."""
-    moved = torch.cat([
+    return (output.visibility.unsqueeze(-1) * moved(output)).mean()
+
+
+def moved(output: StepOutput) -> Tensor:
+    """(B, K, 3) squared changes of place and size from one prediction to the next."""
+    return torch.cat([
         output.predicted.position - output.previous.position.detach(),
         (output.predicted.size - output.previous.size.detach()).unsqueeze(-1),
-    ], dim=-1).square()                                                             # (B, K, 3)
-    if official:
-        # The released code averages weights and changes separately.
-        return output.visibility.mean() * moved.mean()
-    return (output.visibility.unsqueeze(-1) * moved).mean()
+    ], dim=-1).square()
 
 
 def gestalt_change(output: StepOutput) -> Tensor:
@@ -111,7 +112,7 @@ def gestalt_change(output: StepOutput) -> Tensor:
     if output.objects_after is None:
         raise ValueError(
             "The gestalt-change loss compares whole objects, which only a training step (no warm-up) with "
-            "own_object='whole' decodes: set loss.gestalt_change to 0 or model.own_object to 'whole'."
+            "whole own objects decodes: set loss.gestalt_change to 0 or leave out extensions.painted_objects."
         )
     before = _centred(torch.sigmoid(output.objects_before.detach() - COLOUR_SHIFT), output.previous.position.detach())
     after = _centred(torch.sigmoid(output.objects_after - COLOUR_SHIFT), output.predicted.position.detach())

@@ -8,10 +8,12 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from loci_looped.configs.network import LociConfig, Placement
+from loci_looped.configs.network import LociConfig
 
 from .blocks import gaussian_map, noisy_bits
-from .state import LociState, SlotCodes
+from .bookkeeping import without_unassigned
+from .regime import Regime
+from .state import LociState, Registry, SlotCodes
 
 PERIOD = 2
 """A slot is recruited every other step."""
@@ -27,6 +29,17 @@ class Recruited:
     bound: Tensor           # (B, K) bool, at the beginning of this step
     visibility_trace: Tensor       # (B, K)
     countdown: Tensor       # (B,)
+
+    def only_assigned(self, codes: SlotCodes) -> SlotCodes:
+        """Slots that were not sent anywhere sense nothing."""
+        return without_unassigned(codes, self.assigned)
+
+    def recorded(self, registry: Registry, *, settled: bool) -> Registry:
+        """The registry with what recruiting keeps for the next step; once settled, bindings are final."""
+        return dataclasses.replace(
+            registry, visibility_trace=self.visibility_trace, countdown=self.countdown,
+            settled=torch.ones_like(registry.settled) if settled else registry.settled,
+        )
 
 
 def blur(error: Tensor, sigma: Tensor | float = 1.0) -> Tensor:
@@ -46,7 +59,9 @@ def pixel_position(index: Tensor, shape: tuple[int, int], dtype: torch.dtype) ->
     return torch.stack([2 * row / (height - 1) - 1, 2 * column / (width - 1) - 1], dim=-1)
 
 
-class Recruiting(nn.Module):
+class Recruiter(nn.Module):
+    """Who looks where: the registry's free slots are sent to what is not explained yet."""
+
     def __init__(self, config: LociConfig):
         super().__init__()
         self.config = config
@@ -55,18 +70,15 @@ class Recruiting(nn.Module):
         self.gestalt_spread = nn.Parameter(torch.ones(1, config.gestalt))
         self.start_size = nn.Parameter(torch.zeros(1))
 
-    def forward(
-        self, error: Tensor, state: LociState, *, placement: Placement, binding_strength: float, clean: bool,
-        generator: torch.Generator | None,
-    ) -> Recruited:
-        """`error` (B, 1, H, W) is where the last prediction failed; `clean` lets occluded slots go while unsettled."""
-        registry = state.registry
+    def forward(self, error: Tensor, state: LociState, regime: Regime) -> Recruited:
+        """`error` (B, 1, H, W) is where the last prediction failed."""
+        registry, placement, generator = state.registry, regime.placement, regime.generator
         first = (state.age == 0).unsqueeze(1)                       # (B, 1)
         assigned = registry.assigned | (first & (placement != "incremental"))
-        if clean:
+        if regime.clean:
             released = (state.occlusion > 0.1) & ~first & ~registry.settled.unsqueeze(1)
             assigned = assigned & ~released
-        bound, visibility_trace = self._bound(state, assigned, binding_strength)
+        bound, visibility_trace = self._bound(state, assigned, regime.binding_strength)
 
         predicted, fresh = state.predicted, self._fresh_codes(state.predicted, generator)
         previous = predicted.where(bound, fresh)
@@ -82,13 +94,13 @@ class Recruiting(nn.Module):
         countdown = registry.countdown
         if placement == "incremental":
             due = countdown <= 0
-            previous, assigned = self._recruit_one(previous, assigned, bound, unexplained, due)
+            previous, assigned = self._recruit_one(previous, assigned, bound, unexplained, due, regime)
             countdown = torch.where(due, torch.full_like(countdown, PERIOD), countdown)
         elif placement == "stochastic":
             previous = self._place(previous, self._best_of_random(error, assigned, generator), ~bound)
             assigned = torch.ones_like(assigned)
         else:
-            places, found = self._drawn_by_error(unexplained, bound, generator)
+            places, found = self.drawn_by_error(unexplained, bound, regime)
             previous = self._place(previous, places, ~bound)
             assigned = bound | found
         return Recruited(without_unassigned(previous, assigned), assigned, bound, visibility_trace, countdown - 1)
@@ -116,44 +128,57 @@ class Recruiting(nn.Module):
             gestalt=noisy_bits(probability, generator),
             position=-torch.ones_like(like.position),
             size=torch.zeros_like(like.size),
-            # The released code starts slot k at 25 k, a left-over that puts late slots in front of everything.
-            priority=(25 * index if self.config.official else 0 * index).expand_as(like.priority),
+            priority=self.start_priority(index).expand_as(like.priority),
         )
+
+    def start_priority(self, index: Tensor) -> Tensor:
+        """(K,) of slots 0, 1, 2 ..."""
+        return 0 * index
+
+    def blurs_at_random(self) -> bool:
+        """Is the error map smoothed by chance, so that learning slots do not always look at the same spot?"""
+        return self.training
 
     def _unexplained(self, error: Tensor, state: LociState, bound: Tensor, generator: torch.Generator | None) -> Tensor:
         """(B, H, W): the smoothed error outside of what bound slots show."""
         sigma: Tensor | float = 1.0
-        if generator is not None and (self.training or self.config.official):
+        if generator is not None and self.blurs_at_random():
             sigma = 0.1 + 1.9 * torch.rand((), generator=generator, device=error.device, dtype=error.dtype)
         held = bound & (state.age > 0).unsqueeze(1)
         explained = (state.next_frame.visible_masks.detach() * held[..., None, None]).sum(1)
         return (blur(error.detach(), sigma).squeeze(1) * (1 - explained)).detach()
 
     def _recruit_one(
-        self, previous: SlotCodes, assigned: Tensor, bound: Tensor, unexplained: Tensor, due: Tensor
+        self, previous: SlotCodes, assigned: Tensor, bound: Tensor, unexplained: Tensor, due: Tensor, regime: Regime
     ) -> tuple[SlotCodes, Tensor]:
         """Send the next slot to the largest unexplained error, where there is any and a slot is left."""
         slots = assigned.shape[1]
         worst, where = unexplained.flatten(1).max(1)
-        if self.config.official:
-            # By counting, which presumes that slots are used from the front without gaps.
-            num_assigned, num_bound = assigned.sum(1), bound.sum(1)
-            target = torch.where(num_assigned > num_bound, num_bound, num_assigned)
-        else:
-            # A slot that looks but holds nothing is moved first, then a slot that was never used.
-            idle, unused = assigned & ~bound, ~assigned
-            candidates = idle | (unused & ~idle.any(1, keepdim=True))
-            first, last = candidates.int().argmax(1), slots - 1 - candidates.flip(1).int().argmax(1)
-            next_one = last if self.config.recruiting.newcomers == "behind" else first
-            target = torch.where(candidates.any(1), next_one, slots)
-        enough = worst > self._minimum_error()
-        chosen = F.one_hot(target, slots + 1)[:, :slots].bool() & (due & enough).unsqueeze(1)
+        chosen = F.one_hot(self.next_slot(assigned, bound), slots + 1)[:, :slots].bool()
+        chosen = chosen & (due & self.enough(worst, regime)).unsqueeze(1)
         places = pixel_position(where, self.config.frame, previous.position.dtype)
         return self._place(previous, places.unsqueeze(1).expand_as(previous.position), chosen), assigned | chosen
 
-    def _minimum_error(self) -> float:
-        config = self.config.recruiting
-        return config.minimum_error if self.training else config.minimum_error_in_use or config.minimum_error
+    def candidates(self, assigned: Tensor, bound: Tensor) -> Tensor:
+        """(B, K) bool: a slot that looks but holds nothing is moved first, then a slot that was never used."""
+        idle, unused = assigned & ~bound, ~assigned
+        return idle | (unused & ~idle.any(1, keepdim=True))
+
+    def next_slot(self, assigned: Tensor, bound: Tensor) -> Tensor:
+        """(B,) the slot to send next, K where none is left."""
+        candidates = self.candidates(assigned, bound)
+        return torch.where(candidates.any(1), candidates.int().argmax(1), assigned.shape[1])
+
+    def enough(self, unexplained: Tensor, regime: Regime) -> Tensor:
+        """(...) bool: is there enough unexplained error to send a slot?"""
+        del regime
+        return unexplained > 0
+
+    def drawn_by_error(self, unexplained: Tensor, bound: Tensor, regime: Regime) -> tuple[Tensor, Tensor]:
+        raise ValueError(
+            f"{regime.placement} placement goes beyond the paper, and this network has no extension: use incremental "
+            "or stochastic placement."
+        )
 
     def _place(self, codes: SlotCodes, places: Tensor, chosen: Tensor) -> SlotCodes:
         return dataclasses.replace(
@@ -179,40 +204,3 @@ class Recruiting(nn.Module):
         caught = torch.einsum("bknhw,bhw->bkn", maps, error.detach().squeeze(1))
         best = caught.argmax(2)[..., None, None].expand(-1, -1, 1, 2)
         return places.gather(2, best).squeeze(2)
-
-    def _drawn_by_error(
-        self, unexplained: Tensor, bound: Tensor, generator: torch.Generator | None
-    ) -> tuple[Tensor, Tensor]:
-        """Places (B, K, 2) drawn with probability ~ error², and whether there was error left (B, K) for each slot.
-
-        Without a generator each slot takes the place of the largest error that is left.
-        """
-        shape = self.config.frame
-        rows = torch.arange(shape[0], dtype=unexplained.dtype, device=unexplained.device).view(1, -1, 1)
-        columns = torch.arange(shape[1], dtype=unexplained.dtype, device=unexplained.device).view(1, 1, -1)
-        places, found = [], []
-        for k in range(bound.shape[1]):
-            flat = unexplained.flatten(1)
-            if generator is None:
-                index = flat.argmax(1)
-            else:
-                index = torch.multinomial(flat.square() + 1e-9, 1, generator=generator).squeeze(1)
-            places.append(pixel_position(index, shape, unexplained.dtype))
-            found.append(flat.amax(1) > self._minimum_error())
-            row, column = (index // shape[1]).view(-1, 1, 1), (index % shape[1]).view(-1, 1, 1)
-            distance = (rows - row).square() + (columns - column).square()
-            suppressed = unexplained * (1 - torch.exp(-distance / (2 * self.config.recruiting.suppression**2)))
-            unexplained = torch.where(bound[:, k].view(-1, 1, 1), unexplained, suppressed)
-        return torch.stack(places, 1), torch.stack(found, 1)
-
-
-def without_unassigned(codes: SlotCodes, assigned: Tensor) -> SlotCodes:
-    """Slots that are not in use: nothing, nowhere."""
-    used = assigned.to(codes.gestalt.dtype)
-    wide = used.unsqueeze(-1)
-    return SlotCodes(
-        gestalt=codes.gestalt * wide,
-        position=codes.position * wide - (1 - wide),
-        size=codes.size * used - (1 - used),
-        priority=codes.priority * used,
-    )

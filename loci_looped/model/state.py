@@ -130,8 +130,6 @@ class LociState(TensorTree):
     next_frame: Decoded              # their decoding
     occlusion: Tensor           # (B, K) Ô predicted for the frame to come
     previous: SlotCodes         # the prediction the last step started from
-    displacement: Tensor        # (B, K, 2) how far percepts have been moving per step
-    evidence: Tensor            # (B, K) over how many well seen steps the displacement was learnt
     memory: Memory
     registry: Registry
     age: Tensor                 # (B,) steps consumed
@@ -197,6 +195,17 @@ def _joined_history(
 
 
 @dataclass(frozen=True)
+class Sight(TensorTree):
+    """What the eyes tell at one step, and what had been expected."""
+
+    sensed: SlotCodes           # (G̃, P̃) from the encoder
+    expected: SlotCodes         # the prediction this step started from, after recruiting
+    occlusion: Tensor           # (B, K) O of the present
+    bound: Tensor               # (B, K) bool: held an object when the step began
+    present: Decoded | None     # the present as sensed; None where codes are lived through without pictures
+
+
+@dataclass(frozen=True)
 class StepOutput(TensorTree):
     """What one time step tells."""
 
@@ -205,7 +214,6 @@ class StepOutput(TensorTree):
     predicted: SlotCodes        # (Ĝ, P̂) for the next frame
     previous: SlotCodes         # the prediction this step started from, after recruiting
     gate: Tensor                # (B, K, 2) α: gestalt, position; 0 is pure imagination
-    displacement: Tensor        # (B, K, 2) how far percepts have been moving per step
     present: Decoded            # the present as sensed
     next_frame: Decoded              # the next frame as imagined
     occlusion: Tensor           # (B, K) O of the present, in [0, 1]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from typing import cast
 
 import torch
 from torch import Tensor, nn
@@ -12,7 +13,8 @@ from loci_looped.configs.network import EXCHANGE_WIDTH, LociConfig
 
 from .blocks import ResidualBlock, binarise
 from .gatelord import GateL0RD
-from .state import Memory, SlotCodes, TraceStep
+from .regime import Regime
+from .state import Memory, Sight, SlotCodes, TraceStep
 
 
 class Embedding(nn.Module):
@@ -47,7 +49,7 @@ class SlotAttention(nn.Module):
         nn.init.zeros_(self.project_out.bias)
 
     def forward(self, x: Tensor, attention_mask: Tensor | None) -> Tensor:
-        """`heard` (B, K) says which slots the others may attend to; None means all."""
+        """`attention_mask` (B, K) says which slots the others may attend to; None means all."""
         query, key, value = (
             part.unflatten(-1, (self.heads, -1)).transpose(1, 2) for part in self.project_in(x).chunk(3, dim=-1)
         )
@@ -63,19 +65,16 @@ class SlotAttention(nn.Module):
 class RecurrentLayer(nn.Module):
     """x + gain · GateL0RD(x), on (B, K, N)."""
 
-    def __init__(self, config: LociConfig):
+    def __init__(self, config: LociConfig, cell: type[GateL0RD] = GateL0RD):
         super().__init__()
         transition = config.transition
-        self.cell = GateL0RD(config.memory_width, transition.l0_weight, transition.credit)
+        self.cell = cell(config.memory_width, transition.l0_weight, transition.credit)
         self.gain = nn.Parameter(torch.full((1,), transition.residual_gain))
-        self.count_twice = config.official
 
     def forward(
         self, x: Tensor, hidden: Tensor, history: tuple[TraceStep, ...]
     ) -> tuple[Tensor, Tensor, tuple[TraceStep, ...]]:
-        folded, memory, history = self.cell(
-            x.flatten(0, 1), hidden.flatten(0, 1), history, count_twice=self.count_twice
-        )
+        folded, memory, history = self.cell(x.flatten(0, 1), hidden.flatten(0, 1), history)
         return x + self.gain * folded.view_as(x), memory.view_as(hidden), history
 
 
@@ -91,10 +90,13 @@ class Transition(nn.Module):
         self.attention = nn.ModuleList(
             SlotAttention(config.attention_width, transition.heads, gain) for _ in range(transition.layers)
         )
-        self.recurrent = nn.ModuleList(RecurrentLayer(config) for _ in range(transition.layers))
+        self.recurrent = nn.ModuleList(self.build_recurrent() for _ in range(transition.layers))
         self.read_out = Embedding(embedded, config.code_width, gain)
         self.bottleneck = ResidualBlock(config.gestalt, config.gestalt, kernel=1)
         self.size_gain = nn.Parameter(torch.full((1,), transition.size_gain))
+
+    def build_recurrent(self) -> RecurrentLayer:
+        return RecurrentLayer(self.config)
 
     def initial_memory(self, like: Tensor, batch: int) -> Memory:
         memories = 1 if self.config.transition.kind == "shared" else self.config.transition.layers
@@ -102,31 +104,35 @@ class Transition(nn.Module):
         return Memory(hidden=(empty,) * memories, history=((),) * self.config.transition.layers)
 
     def forward(
-        self, percept: SlotCodes, closed: Tensor, displacement: Tensor, memory: Memory, attention_mask: Tensor | None,
-        generator: torch.Generator | None,
+        self, percept: SlotCodes, alpha: Tensor, sight: Sight | None, memory: Memory, attention_mask: Tensor | None,
+        regime: Regime, noise: torch.Generator | None,
     ) -> tuple[SlotCodes, Memory]:
-        """`closed` (B, K, 2) is 1 - α; `displacement` (B, K, 2) is used only where the config asks for it."""
-        priority, size = percept.priority.unsqueeze(-1), percept.size.unsqueeze(-1)
-        parts = [percept.gestalt, priority, percept.position, size, closed.detach()]
-        if self.config.transition.displacement:
-            parts.append(displacement)
-        x = self.embed(torch.cat(parts, dim=-1))
+        """The codes to come. `alpha` (B, K, 2) and `sight` say how the percept came about; None is with eyes shut."""
+        x = self.embed(torch.cat(self.inputs(percept, alpha, sight, memory), dim=-1))
         layers = self._shared if self.config.transition.kind == "shared" else self._standard
         x, memory = layers(x, memory, attention_mask)
-        codes = self._codes(self.read_out(x), percept, generator)
-        limit = self.config.transition.deviation
-        return dataclasses.replace(
-            codes,
-            position=_near(codes.position, percept.position, limit) + self.config.transition.inertia * displacement,
-            size=_near(codes.size, percept.size, limit / 10),
-            priority=_near(codes.priority, percept.priority, limit / 10),
-        ), memory
+        return self._codes(self.read_out(x), percept, noise), memory
+
+    def inputs(self, percept: SlotCodes, alpha: Tensor, sight: Sight | None, memory: Memory) -> list[Tensor]:
+        """What every slot is told, (B, K, ...) each."""
+        del sight, memory
+        priority, size = percept.priority.unsqueeze(-1), percept.size.unsqueeze(-1)
+        return [percept.gestalt, priority, percept.position, size, 1 - alpha.detach()]
+
+    def attention_layers(self, layer: int) -> list[SlotAttention]:
+        """The attention before a recurrent layer of the shared transition."""
+        return [cast(SlotAttention, self.attention[layer])]
+
+    def gestalt_logits(self, logits: Tensor, percept: SlotCodes) -> Tensor:
+        """The predicted bits, before they are rounded."""
+        del percept
+        return logits
 
     def _standard(self, x: Tensor, memory: Memory, attention_mask: Tensor | None) -> tuple[Tensor, Memory]:
         hidden, history = list(memory.hidden), list(memory.history)
         for i, (attend, recur) in enumerate(zip(self.attention, self.recurrent, strict=True)):
             x, hidden[i], history[i] = recur(attend(x, attention_mask), hidden[i], history[i])
-        return x, Memory(tuple(hidden), tuple(history))
+        return x, dataclasses.replace(memory, hidden=tuple(hidden), history=tuple(history))
 
     def _shared(self, x: Tensor, memory: Memory, attention_mask: Tensor | None) -> tuple[Tensor, Memory]:
         embedded = x.shape[-1]
@@ -134,27 +140,19 @@ class Transition(nn.Module):
         (hidden,), history = memory.hidden, list(memory.history)
         for i, recur in enumerate(self.recurrent):
             both = torch.cat([x, hidden], dim=-1)
-            # The released code runs the whole stack of attention layers in every round.
-            for attend in self.attention if self.config.official else [self.attention[i]]:
+            for attend in self.attention_layers(i):
                 both = attend(both, attention_mask)
             x, hidden, history[i] = recur(both[..., : x.shape[-1]], hidden, history[i])
-        return x[..., :embedded], Memory((hidden,), tuple(history))
+        return x[..., :embedded], dataclasses.replace(memory, hidden=(hidden,), history=tuple(history))
 
-    def _codes(self, out: Tensor, percept: SlotCodes, generator: torch.Generator | None) -> SlotCodes:
+    def _codes(self, out: Tensor, percept: SlotCodes, noise: torch.Generator | None) -> SlotCodes:
         g = self.config.gestalt
         logits = self.bottleneck(out[..., :g].flatten(0, 1)[..., None, None]).view_as(out[..., :g])
-        persistence = self.config.transition.persistence
-        if persistence:
-            logits = _near(logits, torch.zeros_like(logits), persistence / 4) + persistence * (2 * percept.gestalt - 1)
+        logits = self.gestalt_logits(logits, percept)
         binary = self.config.bottleneck == "binary"
         return SlotCodes(
-            gestalt=binarise(logits, self.training, generator) if binary else torch.sigmoid(logits),
+            gestalt=binarise(logits, self.training, noise) if binary else torch.sigmoid(logits),
             priority=out[..., g],
             position=out[..., g + 1 : g + 3],
             size=self.size_gain * out[..., g + 3],
         )
-
-
-def _near(predicted: Tensor, now: Tensor, limit: float) -> Tensor:
-    """What is predicted, but not farther than the limit from what is; without a limit as it is."""
-    return now + limit * torch.tanh((predicted - now) / limit) if limit else predicted

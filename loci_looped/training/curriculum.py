@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from loci_looped.configs.curriculum import Canvas, Curriculum, PhaseName
 from loci_looped.configs.network import Placement
-from loci_looped.model import Conditions
+from loci_looped.model import Regime
 
 HARDENED = 100_059
 """After so many forward calls the released schedule's single-precision tanh is exactly 1: bindings are permanent."""
@@ -38,12 +38,14 @@ class Phase:
     hold: float
     still: bool = False
 
-    def conditions(self, *, settling: bool) -> Conditions:
-        return Conditions(
+    def regime(self, *, settling: bool) -> Regime:
+        """How a step is taken in this phase; what changes from step to step is added by the sequence."""
+        return Regime(
             gate="learned" if self.gate_learns else "open",
             placement=self.settle_placement if settling else self.placement,
             binding_strength=self.binding_strength,
             clean=self.clean,
+            learning=True,
         )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import torch
@@ -78,14 +78,15 @@ def unroll(
         canvas = background if phase.canvas == "released" else fade_in(background, phase, colour)
         if t >= 0 and _drawn(config.curriculum.error_dropout, generator):
             state = without_error(state, frame)
-        state, output = model.step(
-            frame, state, warmup=warm, conditions=phase.conditions(settling=t <= 0), blackout=dark, hold=hold,
-            canvas=canvas, generator=generator if config.noise else None,
+        regime = dataclasses.replace(
+            phase.regime(settling=t <= 0), blackout=dark, hold=hold, canvas=canvas,
+            generator=generator if config.noise else None,
         )
+        state, output = (model.settle if warm else model.step)(frame, state, regime)
         seen = frame if dark is None else torch.where(dark.view(-1, 1, 1, 1), torch.zeros_like(frame), frame)
         to_come = Target.of(coming, background, phase, colour)
         present = to_come if seen is coming else Target.of(seen, background, phase, colour)
-        parts = step_losses(output, present, to_come, weights, warm=warm, official=model.config.official)
+        parts = step_losses(output, present, to_come, weights, model.parts.position_change, warm=warm)
         losses.append(weighted(parts, weights))
         records.append(parts | vital_signs(output, coming, background, to_come.front))
         if _window_ends(t, times, phase.window, config):
@@ -151,7 +152,8 @@ def _blackout(frames: Tensor, phase: Phase, t: int, generator: torch.Generator) 
 
 
 def step_losses(
-    output: StepOutput, present: Target, coming: Target, config: LossConfig, *, warm: bool, official: bool
+    output: StepOutput, present: Target, coming: Target, config: LossConfig,
+    position_change: Callable[[StepOutput], Tensor], *, warm: bool,
 ) -> dict[str, Tensor]:
     """name -> unweighted scalar."""
     if config.balanced:
@@ -168,7 +170,7 @@ def step_losses(
     if config.centring:
         parts["centring"] = losses_of.centring(output)
     nothing = torch.zeros((), device=output.gate.device)
-    parts["position_change"] = nothing if warm else losses_of.position_change(output, official)
+    parts["position_change"] = nothing if warm else position_change(output)
     if config.gestalt_change:
         parts["gestalt_change"] = nothing if warm else losses_of.gestalt_change(output)
     return parts

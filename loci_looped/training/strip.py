@@ -10,7 +10,7 @@ from PIL import Image
 from torch import Tensor
 
 from loci_looped.data.clip import Clip
-from loci_looped.model import Conditions, GateKind, LociLooped, StepOutput
+from loci_looped.model import GateKind, LociLooped, Regime, StepOutput
 from loci_looped.model.active import Active
 from loci_looped.model.state import COLOUR_SHIFT
 from loci_looped.utils.atomic import replacing
@@ -37,11 +37,11 @@ def film_strip(model: LociLooped, clip: Clip, gate: GateKind, path: Path) -> Non
     model.eval()
     frames = torch.from_numpy(clip.frames).permute(0, 3, 1, 2).float() / 255
     background = torch.from_numpy(clip.background).permute(2, 0, 1).float()[None] / 255
-    conditions = Conditions(gate=gate)
-    state = model.warm_up(frames[:1], model.initial(background), conditions=conditions)
+    regime = Regime(gate=gate)
+    state = model.warm_up(frames[:1], model.initial(background), regime=regime)
     columns = []
     for t in range(len(clip)):
-        state, output = model.step(frames[t : t + 1], state, conditions=conditions)
+        state, output = model.step(frames[t : t + 1], state, regime=regime)
         if t % EVERY == 0:
             objects = model.decoder.objects(output.predicted, Active.of(output.assigned))
             masks = output.next_frame.object_masks[0] * output.assigned[0, :, None, None]

@@ -13,7 +13,7 @@ from loci_looped.data.coordinates import to_pixels
 from loci_looped.data.scenes import generators, vanish
 from loci_looped.evaluation.metrics.tracking import Track, TrackingTable, summarise, tracking_table
 from loci_looped.inference.belief import believe_now
-from loci_looped.model import Conditions, GateKind, LociLooped
+from loci_looped.model import GateKind, LociLooped, Regime
 
 FIRST_VALIDATION_SEED = 1000
 """Validation scenes are control scenes from here on; the test seeds 0 to 999 are never looked at during training."""
@@ -104,12 +104,12 @@ def run(model: LociLooped, clips: Sequence[Clip], gate: GateKind) -> list[tuple[
     device = next(model.parameters()).device
     frames = torch.stack([torch.from_numpy(c.frames) for c in clips]).permute(0, 1, 4, 2, 3)
     background = torch.stack([torch.from_numpy(c.background) for c in clips]).permute(0, 3, 1, 2)
-    conditions = Conditions(gate=gate)
+    regime = Regime(gate=gate)
     state = model.initial(background.to(device).float() / 255)
-    state = model.warm_up(frames[:, 0].to(device).float() / 255, state, conditions=conditions)
+    state = model.warm_up(frames[:, 0].to(device).float() / 255, state, regime=regime)
     positions, present, hidden, areas, openings = [], [], [], [], []
     for t in range(frames.shape[1]):
-        state, output = model.step(frames[:, t].to(device).float() / 255, state, conditions=conditions)
+        state, output = model.step(frames[:, t].to(device).float() / 255, state, regime=regime)
         positions.append(output.percept.position)
         present.append(output.bound)
         hidden.append(output.occlusion >= 1)

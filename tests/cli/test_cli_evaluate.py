@@ -13,7 +13,7 @@ import torch
 
 from loci_looped.cli import evaluate
 from loci_looped.cli.main import main
-from loci_looped.configs.network import preset
+from loci_looped.configs.presets import preset
 from loci_looped.configs.training import recipe
 from loci_looped.data.scenes import vanish
 from loci_looped.data.scenes.scene import VIOLATIONS

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from loci_looped.baselines.protocol import VideoModel
-from loci_looped.configs.network import preset
+from loci_looped.configs.presets import preset
 from loci_looped.inference.video_model import LociVideoModel
 from loci_looped.model import Conditions, GateKind, LociLooped, LociState
 from loci_looped.utils.errors import LociError

@@ -5,12 +5,12 @@ from __future__ import annotations
 import dataclasses
 
 import torch
+from loci_looped.model.displacement import IN_TRAINING, IN_USE, LEAST_SHARE, MOST_HIDDEN, Sight, corrected, trust
 
 import loci_looped
-from loci_looped.configs.network import preset
+from loci_looped.configs.presets import preset
 from loci_looped.data.scenes import vanish
 from loci_looped.model import LociLooped
-from loci_looped.model.displacement import IN_TRAINING, IN_USE, LEAST_SHARE, MOST_HIDDEN, Sight, corrected, trust
 from loci_looped.model.loci import Conditions
 
 FRAME = (40, 60)

@@ -13,7 +13,8 @@ from typing import Literal
 import torch
 from torch import Tensor
 
-from loci_looped.configs.network import LociConfig, preset
+from loci_looped.configs.network import LociConfig
+from loci_looped.configs.presets import preset
 
 from ..loci import LociLooped
 
@@ -138,7 +139,7 @@ def official_names(config: LociConfig) -> dict[str, tuple[str, ...]]:
 def official_config(config: LociConfig | str, colour_order: Literal["rgb", "bgr"] = "bgr") -> LociConfig:
     """A network as released: quirks on, colours as OpenCV reads them."""
     base = preset(config) if isinstance(config, str) else config
-    return dataclasses.replace(base, official=True, colour_order=colour_order, initialisation="original")
+    return dataclasses.replace(base, released=True, colour_order=colour_order)
 
 
 def load_official_tensors(model: LociLooped, tensors: dict[str, Tensor], where: str) -> tuple[str, ...]:

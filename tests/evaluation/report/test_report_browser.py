@@ -13,7 +13,7 @@ import pytest
 import torch
 
 from loci_looped.cli.main import main
-from loci_looped.configs.network import preset
+from loci_looped.configs.presets import preset
 from loci_looped.inference.networks import save_network
 from loci_looped.model import LociLooped
 

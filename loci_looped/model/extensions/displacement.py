@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from .blocks import gaussian_map
+from ..blocks import gaussian_map
 
 LEAST_SHARE = 0.1
 """Of what is unexpected about a well seen place at least so much is put down to motion, however long it is followed."""
