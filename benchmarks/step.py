@@ -174,7 +174,7 @@ def by_history(
     layer: GateL0RD, x: Tensor, hidden: Tensor, history: tuple[TraceStep, ...]
 ) -> tuple[Tensor, tuple[TraceStep, ...]]:
     """One update of one layer: the new memory and history."""
-    out, new, longer = layer(x, hidden, history, count_twice=False)
+    out, new, longer = layer(x, hidden, history)
     out.sum().backward()
     return new.detach(), longer
 

@@ -209,7 +209,7 @@ def _train(
         _open_clips(trainer, console)
         if other is not None:
             take_over_log(other, folder)
-        with RunLog(folder, config.curriculum.updates, trainer.update, console) as log:
+        with RunLog(folder, config.updates, trainer.update, console) as log:
             beginning = "from the beginning" if found is None else f"going on at update {trainer.update}"
             log.say(f"{config.name}, seed {config.seed}, in {folder}, {beginning}{f' of {other}' if other else ''}")
             if branch is not None:

@@ -14,7 +14,7 @@ from typing import Literal
 from loci_looped.configs.network import Placement
 
 Canvas = Literal["black", "colours", "released"]
-PhaseName = Literal["foreground", "recruiting", "imagination"]
+PhaseName = Literal["foreground", "recruiting", "imagination", "rehearsal"]
 
 
 @dataclass(frozen=True)

@@ -82,7 +82,35 @@ class Extensions:
     first, so that who comes later passes behind who was there before."""
     suppression: float = 4.0
     """Recruiter, error-sampled placement: radius in pixels around a placed slot in which the next one does not look."""
+    patience: int = 0
+    """Bookkeeping: a slot that has had reason to doubt its object for so many steps lets go of it; 0 is never."""
+    open_until_bound: bool = False
+    """Gate: a slot that holds no object yet has nothing to imagine, so it perceives what it senses."""
+    innovation: float = 0.0
+    """Transition: it also hears how far its own expectation of the place was off, times this, as far as the gate let it
+    in. 0 leaves it out."""
+    identity_start: bool = False
+    """Transition: it begins by keeping the gestalt's bits, as small gains make it begin by keeping place and size. A
+    start, not a rule: every weight is free to leave it."""
+    forgets: bool = False
+    """Transition: a slot that holds no object remembers none, so that the next one it takes has no past."""
     rules: Rules = field(default_factory=Rules)
+
+    def __post_init__(self) -> None:
+        if self.patience < 0 or self.innovation < 0:
+            raise ValueError(
+                f"extensions.patience {self.patience} and extensions.innovation {self.innovation} must not be negative."
+            )
+        if self.innovation and self.rules.displacement:
+            raise ValueError(
+                "extensions.innovation and extensions.rules.displacement both tell the transition about motion: "
+                "choose one."
+            )
+
+    @property
+    def learns_motion(self) -> bool:
+        """Does the transition differ from the paper's in what it hears, how it starts or what it forgets?"""
+        return bool(self.innovation or self.identity_start or self.forgets)
 
     def used(self) -> list[str]:
         """The names of what differs from the paper's network."""

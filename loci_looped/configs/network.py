@@ -168,8 +168,8 @@ class LociConfig:
 
     @property
     def code_width(self) -> int:
-        """Numbers per slot that enter the transition: gestalt, priority, y, x, size, two gates (two displacements)."""
-        return self.gestalt + 6 + (2 if self.extensions.rules.displacement else 0)
+        """Numbers per slot that enter the transition: gestalt, priority, y, x, size, two gates (two about motion)."""
+        return self.gestalt + 6 + (2 if self.extensions.rules.displacement or self.extensions.innovation else 0)
 
     @property
     def memory_width(self) -> int:

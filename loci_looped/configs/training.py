@@ -10,6 +10,7 @@ from typing import Any, Literal
 from loci_looped.configs.curriculum import Curriculum
 from loci_looped.configs.network import LociConfig
 from loci_looped.configs.presets import PRESETS as NETWORKS
+from loci_looped.configs.rehearsal import RehearsalConfig
 from loci_looped.utils.errors import LociError
 
 SceneName = Literal["vanish", "collide", "balls-interaction", "balls-occlusion"]
@@ -56,8 +57,10 @@ class OptimiserConfig:
 
 @dataclass(frozen=True)
 class LossConfig:
-    """Weights of the loss table; the prediction of the next frame has weight 1."""
+    """Weights of the loss table."""
 
+    prediction: float = 1.0
+    """The next frame as imagined. With 0 pictures teach seeing alone: the present is painted from what is sensed."""
     reconstruction: float = 0.333333
     position_change: float = 0.01
     gestalt_change: float = 0.1
@@ -79,6 +82,7 @@ class TrainConfig:
     optimiser: OptimiserConfig = field(default_factory=OptimiserConfig)
     loss: LossConfig = field(default_factory=LossConfig)
     curriculum: Curriculum = field(default_factory=Curriculum)
+    rehearsal: RehearsalConfig = field(default_factory=RehearsalConfig)
     warm_up: int = 10
     """Steps on the first frame before time begins."""
     warm_up_updates: bool = True
@@ -100,13 +104,18 @@ class TrainConfig:
     validation_scenes: int = 16
     """Scenes of the quick look during training; with 0 there is none."""
 
+    @property
+    def updates(self) -> int:
+        """Of the whole run: the curriculum, and the rounds of rehearsal."""
+        return self.curriculum.updates + self.rehearsal.rounds * self.rehearsal.updates
+
     def to_json(self) -> dict[str, Any]:
         return dataclasses.asdict(self)
 
     @staticmethod
     def from_json(values: dict[str, Any]) -> TrainConfig:
-        """The inverse of `to_json`."""
-        known = dict(values)
+        """The inverse of `to_json`; runs of the time before rehearsal had none."""
+        known = {"rehearsal": {}, **values}
         try:
             known["model"] = LociConfig.from_json(known["model"])
             for name, part in _PARTS.items():
@@ -118,12 +127,13 @@ class TrainConfig:
 
 _PARTS: dict[str, Any] = {
     "data": DataConfig, "optimiser": OptimiserConfig, "loss": LossConfig, "curriculum": Curriculum,
+    "rehearsal": RehearsalConfig,
 }
 
 
 def _pairs(value: Any) -> Any:
-    """JSON has lists where schedules have tuples of pairs."""
-    return tuple(tuple(pair) for pair in value) if isinstance(value, list) else value
+    """JSON has lists where schedules have tuples, of numbers or of pairs."""
+    return tuple(map(_pairs, value)) if isinstance(value, list) else value
 
 
 def differences(ours: TrainConfig, theirs: TrainConfig) -> list[str]:

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from .active import Active
 from .occlusion import occlusion_state, strongest_visibility
-from .state import Decoded, Registry, SlotCodes
+from .state import Decoded, LociState, Registry, SlotCodes
 
 
 class Bookkeeping:
@@ -17,6 +17,21 @@ class Bookkeeping:
 
     def __init__(self, bound_threshold: float):
         self.bound_threshold = bound_threshold
+
+    def initial(self, batch: int, slots: int, like: Tensor) -> Registry:
+        """Before anything has been seen no slot is in use."""
+        never = torch.zeros(batch, slots, dtype=torch.bool, device=like.device)
+        zero, empty = torch.zeros(batch, dtype=torch.long, device=like.device), like.new_zeros(batch, slots)
+        return Registry(never, never, never, empty, empty, zero, zero.bool())
+
+    def freed(self, state: LociState) -> LociState:
+        """Before a look: slots that let go of their object. In the paper none does."""
+        return state
+
+    def reviewed(self, registry: Registry, state: LociState, expected: SlotCodes, seen: Tensor) -> Registry:
+        """After a look: what a slot learns about its own object. In the paper nothing."""
+        del state, expected, seen
+        return registry
 
     def active(self, assigned: Tensor) -> Active:
         """The slots that are worth computing."""

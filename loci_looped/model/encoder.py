@@ -80,11 +80,10 @@ class Encoder(nn.Module):
         x = self._inputs(frame, error, visible_masks_with_background, own_objects, previous, object_masks, active)
         features = self.trunk(self._to_latent(x))
         gestalt_features = self.gestalt_blocks(features)
-        maps = self.position_blocks(features)                                       # (n, 3 or more, h, w)
-        size_map, place_map, priority_map = maps[:, :3].unbind(1)
+        size_map, place_map, priority_map, *further_maps = self.position_blocks(features).unbind(1)   # each (n, h, w)
         place_map = self.place_logits(place_map, x, previous, active)
         attention = torch.softmax(place_map.flatten(1), dim=1).view_as(place_map)
-        position = self.position(attention, maps)
+        position = self.position(attention, further_maps)
 
         logits = self.gestalt_head(gestalt_features, attention)
         binary = self.config.bottleneck == "binary"
@@ -130,9 +129,9 @@ class Encoder(nn.Module):
         rows, columns = self.config.latent
         return grid(rows, like), grid(columns, like)
 
-    def position(self, attention: Tensor, maps: Tensor) -> Tensor:
+    def position(self, attention: Tensor, further_maps: list[Tensor]) -> Tensor:
         """(n, 2) the middle of what a slot looks at."""
-        del maps
+        del further_maps
         rows, columns = self.cell_centres(attention)
         return torch.stack([attention.sum(2) @ rows, attention.sum(1) @ columns], dim=-1)
 

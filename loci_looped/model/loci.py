@@ -25,7 +25,7 @@ from .gate import blend
 from .look import Look, expected_masks, prediction_error
 from .parts import Parts, parts_of
 from .regime import USE, Regime
-from .state import Decoded, LociState, Memory, Registry, Sight, SlotCodes, StepOutput, stack_in_time
+from .state import Decoded, LociState, Memory, Sight, SlotCodes, StepOutput, stack_in_time
 
 WARM_UP_STEPS = 10
 
@@ -81,6 +81,7 @@ class LociLooped(nn.Module):
         noise = self.bookkeeping.noise(regime.generator, self.training)
         canvas = state.background if regime.canvas is None else regime.canvas
 
+        state = self.bookkeeping.freed(state)
         error, surprise = prediction_error(frame, state, regime.blackout)                   # E
         recruited = self.recruiting(error, state, regime)
         expected, assigned = recruited.previous, recruited.assigned
@@ -93,6 +94,8 @@ class LociLooped(nn.Module):
         present = self.decoder(sensed, canvas, active, noise)
         registry, seen = self.bookkeeping.bind(state.registry, assigned, present)
         registry = recruited.recorded(registry, settled=not settling)
+        if not settling:
+            registry = self.bookkeeping.reviewed(registry, state, expected, seen)
         occlusion = self.bookkeeping.occlusion(present, registry.bound, seen)               # O
         return Look(
             sight=Sight(sensed, expected, occlusion, recruited.bound, present), percept=sensed,
@@ -156,7 +159,6 @@ class LociLooped(nn.Module):
         check_background(background, self.config)
         batch, (height, width), k = background.shape[0], self.config.frame, self.config.slots
         empty = background.new_zeros(batch, k)
-        never = torch.zeros(batch, k, dtype=torch.bool, device=background.device)
         gestalt, position = background.new_zeros(batch, k, self.config.gestalt), background.new_zeros(batch, k, 2)
         codes = SlotCodes(gestalt, position, empty, empty)
         masks = background.new_zeros(batch, k, height, width)
@@ -170,7 +172,7 @@ class LociLooped(nn.Module):
             occlusion=empty,
             previous=codes,
             memory=self.transition.initial_memory(background, batch),
-            registry=Registry(never, never, never, empty, empty, zero, zero.bool()),
+            registry=self.bookkeeping.initial(batch, k, background),
             age=zero,
             fresh=True,
         )

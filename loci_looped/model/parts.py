@@ -21,6 +21,9 @@ from .encoder import Encoder
 from .extensions.alignment import AlignedDecoder, AlignedEncoder
 from .extensions.focus import ExplainingAway, OwnPlace
 from .extensions.heads import AttendedGestaltHead, BoundedSize, Offsets
+from .extensions.innovation import InnovationTransition
+from .extensions.letting_go import letting_go
+from .extensions.opening import OpenUntilBound
 from .extensions.painted_objects import PaintedObjects
 from .extensions.recruiting import EagerRecruiter
 from .extensions.rules import RuleGate, RuleTransition
@@ -72,11 +75,16 @@ def parts_of(config: LociConfig) -> Parts:
             (beyond.bounded_size > 0, BoundedSize), (beyond.offsets, Offsets), (beyond.own_place, OwnPlace),
             (beyond.explaining_away, ExplainingAway),
         ),
-        gate=RuleGate if beyond.rules.of_the_gate else PerceptGate,
-        transition=RuleTransition if beyond.rules.of_motion else Transition,
+        gate=made_of(
+            PerceptGate, (beyond.rules.of_the_gate, RuleGate), (beyond.open_until_bound, OpenUntilBound),
+        ),
+        transition=made_of(
+            Transition, (beyond.rules.of_motion, RuleTransition), (beyond.learns_motion, InnovationTransition),
+        ),
         decoder=made_of(
             Decoder, (beyond.aligned_grid, AlignedDecoder), (beyond.painted_objects, PaintedObjects),
         ),
+        bookkeeping=letting_go(beyond.patience) if beyond.patience else Bookkeeping,
     )
 
 

@@ -107,6 +107,10 @@ class Memory(TensorTree):
     hidden: tuple[Tensor, ...]                      # one (B, K, N) per memory
     history: tuple[tuple[TraceStep, ...], ...]      # per recurrent layer the past steps; empty unless e-prop trains
 
+    def kept(self, bound: Tensor) -> Memory:
+        """The memory of slots that hold an object (B, K); the others remember nothing."""
+        return dataclasses.replace(self, hidden=tuple(hidden * bound.unsqueeze(-1) for hidden in self.hidden))
+
 
 @dataclass(frozen=True)
 class Registry(TensorTree):

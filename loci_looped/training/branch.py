@@ -88,7 +88,7 @@ def take_over_log(run: Path, folder: Path) -> None:
 
 
 def _check_that_something_is_left(found: Checkpoint, config: TrainConfig) -> None:
-    updates, minutes = config.curriculum.updates, found.values["seconds"] / 60
+    updates, minutes = config.updates, found.values["seconds"] / 60
     earlier = "or start from an earlier checkpoint with --start-update."
     if found.update >= updates:
         raise LociError(

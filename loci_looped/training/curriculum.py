@@ -9,7 +9,7 @@ import math
 from dataclasses import dataclass
 
 from loci_looped.configs.curriculum import Canvas, Curriculum, PhaseName
-from loci_looped.configs.network import Placement
+from loci_looped.configs.network import GateKind, Placement
 from loci_looped.model import Regime
 
 HARDENED = 100_059
@@ -38,10 +38,14 @@ class Phase:
     hold: float
     still: bool = False
 
+    @property
+    def gate(self) -> GateKind:
+        return "learned" if self.gate_learns else "open"
+
     def regime(self, *, settling: bool) -> Regime:
         """How a step is taken in this phase; what changes from step to step is added by the sequence."""
         return Regime(
-            gate="learned" if self.gate_learns else "open",
+            gate=self.gate,
             placement=self.settle_placement if settling else self.placement,
             binding_strength=self.binding_strength,
             clean=self.clean,

@@ -49,11 +49,11 @@ def _of_validation(phase: PhaseName, look: Validation) -> dict[str, str]:
             f"Each mover is held by {look.slots_per_mover:.1f} slots: several slots share one object. A larger "
             "--model.gestalt or fewer --model.slots help."
         )
-    if phase == "imagination" and look.position_gate_hidden > 0.9 and look.position_gate_visible > 0.9:
+    if phase in ("imagination", "rehearsal") and look.position_gate_hidden > 0.9 and look.position_gate_visible > 0.9:
         found["gate open"] = (
             "The percept gate never closes, so nothing is imagined. Raise --model.gate.l0-weight."
         )
-    if phase == "imagination" and look.position_gate_visible < 0.02:
+    if phase in ("imagination", "rehearsal") and look.position_gate_visible < 0.02:
         found["gate shut"] = (
             "The percept gate is shut all the time, so nothing is perceived. Lower --model.gate.l0-weight."
         )

@@ -92,7 +92,7 @@ class RunLog:
     def progress(self, update: int, phase: str, values: dict[str, float]) -> None:
         """The line of a terminal, with a bar and the time left; elsewhere one line after the other."""
         nothing = math.nan
-        line = (
+        line = _rehearsed(values) if phase == "rehearsal" else (
             f"{values.get('updates_per_second', nothing):.1f}/s  loss {values.get('loss', nothing):.3f}  "
             f"foreground {values.get('foreground_error', nothing):.4f}  "
             f"slots {values.get('bound_slots', nothing):.1f}  "
@@ -101,6 +101,20 @@ class RunLog:
         self._progress.update(self._task, completed=update, phase=phase, line=line)
         if not self.console.is_terminal:
             self.say(f"{update:>8} {phase:<11} {line}")
+
+
+def _rehearsed(values: dict[str, float]) -> str:
+    """A line about rehearsal: what is expected of places and looks, and gate openings in sight / hidden."""
+    nothing = math.nan
+    gates = ", ".join(
+        f"{name} {values.get(f'{name}_gate_seen', nothing):.2f} / {values.get(f'{name}_gate_hidden', nothing):.2f}"
+        for name in ("position", "gestalt")
+    )
+    return (
+        f"{values.get('updates_per_second', nothing):.1f}/s  loss {values.get('loss', nothing):.3f}  "
+        f"position {values.get('position', nothing):.3f}  gestalt {values.get('gestalt', nothing):.3f}  "
+        f"gates seen / hidden: {gates}"
+    )
 
 
 def _tensorboard(folder: Path, resumed_at: int) -> Any:

@@ -12,6 +12,7 @@ from typing import Any, NoReturn
 import numpy as np
 import torch
 
+from loci_looped.configs.curriculum import PhaseName
 from loci_looped.configs.training import TrainConfig
 from loci_looped.data.clip import Clip
 from loci_looped.data.store.dataset import Batch
@@ -19,6 +20,7 @@ from loci_looped.inference.networks import INSIDE_RUN, save_network
 from loci_looped.model import GateKind, LociLooped
 from loci_looped.training.acceleration import accelerate
 from loci_looped.training.clips import Report, TrainingClips, open_dataset
+from loci_looped.training.consolidation import Consolidation
 from loci_looped.training.curriculum import Phase, phase_at
 from loci_looped.training.diagnostics import diagnose
 from loci_looped.training.distributed import ProcessGroup
@@ -56,6 +58,7 @@ class Trainer:
         self.optimiser = build_optimiser(self.model, config.optimiser)
         self.generator = torch.Generator(self.world.device).manual_seed(config.seed * 1009 + self.world.rank)
         self.update, self.calls, self.batches, self.looked, self.seconds = 0, 0, 0, 0, 0.0
+        self.consolidation = Consolidation(self.network(), config.rehearsal, self.world, config.seed)
         self.means = Averages()
         self.milestones: list[int] = []         # where phases began; their checkpoints are kept for branches
         self.started_from: dict[str, Any] | None = None     # of a branch: run, update and configuration it came from
@@ -64,6 +67,11 @@ class Trainer:
         self._told: set[str] = set()
         self._stop = False
         self.is_over = False
+
+    @property
+    def pictures(self) -> int:
+        """Updates made with pictures, by which the curriculum counts; the others were rehearsals."""
+        return self.update - self.consolidation.updates
 
     # ---------------------------------------------------------------- the loop
 
@@ -80,12 +88,15 @@ class Trainer:
             while not (self.is_complete() or self.world.agree(self._stop)):
                 self._grow_if_due()
                 clips = self.open_clips()
-                phase = phase_at(self.config.curriculum, self.update, self.calls)
+                if self.consolidation.is_due(self.pictures):
+                    saved = self._consolidate(clips, log, saved)
+                    continue
+                phase = phase_at(self.config.curriculum, self.pictures, self.calls)
                 self._learn(clips.batch_at(self.batches), phase, log)
                 if phase.fade >= 1 and self.update - self.looked >= self.config.validate_every:
                     self.looked = self.update
-                    self._look(phase, log)
-                next_phase = phase_at(self.config.curriculum, self.update, self.calls).name != phase.name
+                    self._look(phase.name, phase.gate, log)
+                next_phase = phase_at(self.config.curriculum, self.pictures, self.calls).name != phase.name
                 if next_phase:
                     self.milestones.append(self.update)
                 if self.world.agree(next_phase or time.monotonic() - saved > 60 * self.config.checkpoint_minutes):
@@ -94,7 +105,9 @@ class Trainer:
         self.save()
         self.is_over = self.is_complete()
         if self.is_over and self.world.is_first:
-            last_look = self._look(phase_at(self.config.curriculum, self.update, self.calls), log)
+            phase = phase_at(self.config.curriculum, self.pictures, self.calls)
+            rehearsed = self.consolidation.round > 0
+            last_look = self._look(*(("rehearsal", "learned") if rehearsed else (phase.name, phase.gate)), log)
             save_network(self.folder / INSIDE_RUN, self.network(), {
                 "recipe": self.config.name, "seed": self.config.seed, "updates": self.update,
                 "minutes": round(self.seconds / 60, 1), "validation": last_look.to_json() if last_look else None,
@@ -112,7 +125,7 @@ class Trainer:
             if not math.isfinite(loss):
                 broken = ", ".join(name for name, value in window.parts.items() if not math.isfinite(value))
                 self._refuse(batch, f"a loss that is no number ({broken or 'all its parts are'})")
-            rate = set_learning_rate(self.optimiser, optimiser, self.update, updates)
+            rate = set_learning_rate(self.optimiser, optimiser, self.pictures, updates)
             self.optimiser.zero_grad(set_to_none=True)
             (window.loss / self.world.size).backward()
             self.world.sum_gradients(self.model)
@@ -126,15 +139,45 @@ class Trainer:
             self.seconds = before + time.monotonic() - started
             self.means.add(window.parts | {"loss": loss, "gradient_norm": norm})
             if self.update % self.config.log_every == 0:
-                self._report(phase, log, rate)
-            if self.update >= updates:
+                self._report(phase.name, log, rate)
+            if self.pictures >= updates:
                 break
         self.batches += 1
+
+    def _consolidate(self, clips: TrainingClips, log: RunLog | None, saved: float) -> float:
+        """Some of a round of rehearsal; returns when the last checkpoint was written."""
+        started, rounds = time.monotonic(), self.consolidation
+        if rounds.must_record:
+            self.batches += rounds.record(clips, self.batches, self.config.warm_up)
+            self.milestones.append(self.update)
+            if log is not None:
+                log.say(rounds.told())
+        ends = rounds.round + 1
+        while rounds.round < ends and not rounds.is_over:
+            told = rounds.learn()
+            self.update += 1
+            self.means.add(told)
+            if self.update % self.config.log_every == 0:
+                self.seconds += time.monotonic() - started
+                started = time.monotonic()
+                self._report("rehearsal", log, told["learning_rate"])
+                break       # signals and the clock are looked at between pieces
+        self.seconds += time.monotonic() - started
+        if rounds.round == ends:
+            rounds.teach(self.model)
+            if log is not None:
+                log.record("rehearsal", self.update, rounds.look() | {"round": ends})
+            if not rounds.is_over:
+                self._look("rehearsal", "learned", log)
+        if self.world.agree(rounds.round == ends or time.monotonic() - saved > 60 * self.config.checkpoint_minutes):
+            self._save_or_tell(log)
+            saved = time.monotonic()
+        return saved
 
     def _follow(self) -> None:
         """The moving average of the weights; young averages follow faster."""
         if self.config.optimiser.average:
-            decay = min(self.config.optimiser.average, 1 - 1 / (self.update + 2))
+            decay = min(self.config.optimiser.average, 1 - 1 / (self.pictures + 2))
             with torch.no_grad():
                 torch._foreach_lerp_(list(self.average.parameters()), list(self.model.parameters()), 1 - decay)
 
@@ -148,6 +191,7 @@ class Trainer:
         self.model, self.average = self.model.at_level(2), self.average.at_level(2).requires_grad_(False)
         accelerate(self.model, self.config, self.world.device)
         self.optimiser = build_optimiser(self.model, self.config.optimiser)
+        self.consolidation = Consolidation(self.network(), self.config.rehearsal, self.world, self.config.seed)
 
     def open_clips(self, report: Report | None = None) -> TrainingClips:
         """The training clips at the network's present size; whatever does not fit the network is said here."""
@@ -161,7 +205,8 @@ class Trainer:
         """Nothing is left to do: the curriculum has ended, or the time is up. The same in all processes."""
         limit = self.config.minutes
         over = bool(limit) and self.seconds >= 60 * limit
-        return self.update >= self.config.curriculum.updates or self.world.agree(over)
+        finished = self.pictures >= self.config.curriculum.updates and self.consolidation.is_over
+        return finished or self.world.agree(over)
 
     def stop(self) -> None:
         """End after the sequence under way, with a checkpoint."""
@@ -173,31 +218,30 @@ class Trainer:
 
     # ---------------------------------------------------------------- what it tells
 
-    def _report(self, phase: Phase, log: RunLog | None, rate: float) -> None:
+    def _report(self, phase: PhaseName, log: RunLog | None, rate: float) -> None:
         values = self.means.take()
         if log is None:
             return
         speed = self.update / max(self.seconds, 1e-9)
         values |= {"learning_rate": rate, "seconds": self.seconds, "updates_per_second": speed}
-        log.record("train", self.update, values | {"phase": phase.name})
-        log.progress(self.update, phase.name, values)
-        self._complain(diagnose(self.update, phase.name, values), log)
+        log.record("train", self.update, values | {"phase": phase})
+        log.progress(self.update, phase, values)
+        self._complain(diagnose(self.update, phase, values), log)
 
-    def _look(self, phase: Phase, log: RunLog | None) -> Validation | None:
+    def _look(self, phase: PhaseName, gate: GateKind, log: RunLog | None) -> Validation | None:
         """Validation scenes and a film strip; evaluation draws no random numbers, so it does not disturb training."""
         if log is None or not self.config.validation_scenes:
             return None
         network = self.network()
-        gate: GateKind = "learned" if phase.gate_learns else "open"
         if not self._scenes:
             self._scenes = validation_clips(
                 self.config.validation_scenes, network.config.frame, self.config.data.world, self.config.data.stride
             )
         look = validate(network, self._scenes, gate)
-        log.record("validation", self.update, look.to_json() | {"phase": phase.name, "seconds": self.seconds})
+        log.record("validation", self.update, look.to_json() | {"phase": phase, "seconds": self.seconds})
         log.say(f"{self.update:>8} {look.line()}")
         film_strip(network, self._scenes[0], gate, self.folder / STRIPS / f"update-{self.update:09d}.png")
-        self._complain(diagnose(self.update, phase.name, {}, look), log)
+        self._complain(diagnose(self.update, phase, {}, look), log)
         return look
 
     def _complain(self, found: dict[str, str], log: RunLog) -> None:
@@ -233,10 +277,13 @@ class Trainer:
         }
         if self.config.optimiser.average:
             tensors["average"] = dict(self.average.state_dict())
+        if self.config.rehearsal.rounds:
+            tensors |= self.consolidation.tensors()
         write_checkpoint(self.folder / CHECKPOINTS, Checkpoint(self.update, tensors, {
             "calls": self.calls, "batches": self.batches, "looked": self.looked, "seconds": self.seconds,
             "level": self.model.config.level, "means": self.means.to_json(), "told": sorted(self._told),
             "milestones": self.milestones, "config": self.config.to_json(), "started_from": self.started_from,
+            "rehearsal": self.consolidation.values(),
         }), spared=self.milestones)
 
     def _save_or_tell(self, log: RunLog | None) -> None:
@@ -256,6 +303,10 @@ class Trainer:
         if self.config.optimiser.average:
             self.average.load_state_dict(found.tensors["average"])
         restore_state(self.model, self.optimiser, found.tensors["optimiser"])
+        if "rehearsal" in found.values:
+            self.consolidation.restore(found.tensors, found.values["rehearsal"])
+            if self.consolidation.round:
+                self.consolidation.teach(self.model)
         generators = found.tensors["random"]
         if len(generators) != self.world.size and self.world.is_first:
             warnings.warn(

@@ -177,9 +177,10 @@ def step_losses(
 
 
 def weighted(parts: dict[str, Tensor], config: LossConfig) -> Tensor:
-    """The sum of the loss table; the prediction has weight 1."""
+    """The sum of the loss table."""
     return sum(
-        (getattr(config, name) * value for name, value in parts.items() if name != "prediction"), parts["prediction"]
+        (getattr(config, name) * value for name, value in parts.items() if name != "prediction"),
+        config.prediction * parts["prediction"],
     )
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from loci_looped.configs.extensions import Extensions, Rules
 from loci_looped.configs.network import DecoderConfig, EncoderConfig, GateConfig, RecruitingConfig, TransitionConfig
 from loci_looped.model import PRESETS, LociConfig, preset
 
@@ -48,12 +49,12 @@ def test_sizes_of_the_paper() -> None:
         ({"transition": TransitionConfig(heads=0)}, "transition.heads is 0"),
         ({"transition": TransitionConfig(l0_weight=-1.0)}, "must not be negative"),
         ({"gate": GateConfig(l0_weight=float("nan"))}, "gate.l0_weight is nan"),
-        ({"gate": GateConfig(visibility_prior=-1.0)}, "gate.visibility_prior is -1.0"),
-        ({"transition": TransitionConfig(deviation=-0.1)}, "transition.deviation is -0.1"),
+        ({"extensions": Extensions(rules=Rules(visibility_prior=-1.0))}, "rules.visibility_prior is -1.0"),
+        ({"extensions": Extensions(rules=Rules(deviation=-0.1))}, "rules.deviation is -0.1"),
         ({"recruiting": RecruitingConfig(candidates=0)}, "recruiting.candidates is 0"),
-        ({"official": True, "own_object": "painted"}, "but own_object goes beyond it"),
-        ({"official": True, "encoder": EncoderConfig(position_prior=True)}, "encoder.position_prior goes beyond"),
-        ({"official": True, "transition": TransitionConfig(displacement=True)}, "transition.displacement"),
+        ({"released": True, "extensions": Extensions(painted_objects=True)}, "extensions.painted_objects goes beyond"),
+        ({"released": True, "extensions": Extensions(own_place=True)}, "extensions.own_place goes beyond"),
+        ({"released": True, "extensions": Extensions(rules=Rules(displacement=True))}, "extensions.rules goes"),
     ],
 )
 def test_what_cannot_be_is_told(change: dict[str, Any], sentence: str) -> None:
@@ -70,7 +71,7 @@ def test_what_cannot_be_is_told(change: dict[str, Any], sentence: str) -> None:
         ({"encoder": {"chanels": 3}}, "'encoder' has no field 'chanels'; did you mean 'channels'"),
         ({"slots": 3.5}, "slots = 3.5, but it must be of type int"),
         ({"slots": True}, "slots = True, but it must be of type int"),
-        ({"official": 1}, "official = 1, but it must be of type bool"),
+        ({"released": 1}, "released = 1, but it must be of type bool"),
         ({"gate": {"l0_weight": "small"}}, "l0_weight = 'small'"),
         ({"colour_order": "grb"}, "it must be one of rgb, bgr"),
         ({"transition": {"kind": "other"}}, "one of standard, shared"),
@@ -98,3 +99,46 @@ def test_an_unknown_name_is_answered_with_near_ones() -> None:
 def test_configurations_cannot_be_changed() -> None:
     with pytest.raises(dataclasses.FrozenInstanceError):
         preset("adept").slots = 3  # type: ignore[misc]
+
+
+OLD_ADEPT_SMALL = {
+    "slots": 5, "gestalt": 32, "latent": [10, 15], "level": 1, "levels": 1, "bottleneck": "binary",
+    "encoder": {
+        "channels": 32, "fine_channels": 12, "layers": 1, "position_prior": True, "explaining_away": True,
+        "offsets": True, "gestalt_head": "attended", "size_head": "bounded", "size_limit": 0.15,
+    },
+    "decoder": {"channels": 32, "fine_channels": 12, "layers": 2},
+    "transition": {
+        "kind": "standard", "heads": 2, "layers": 2, "multiplier": 2, "l0_weight": 1e-10, "credit": "bptt",
+        "residual_gain": 0.1, "size_gain": 1.0, "displacement": True, "inertia": 1.0, "speed_from": "well_seen",
+        "deviation": 0.002, "persistence": 6.0,
+    },
+    "gate": {
+        "l0_weight": 1e-4, "noise": 0.1, "hidden_bias": 0.0, "output_bias": 1.0, "open_when_lost": True,
+        "visibility_prior": 3.0, "shuts_at": 0.2, "shuts_at_in_use": 0.1,
+    },
+    "recruiting": {
+        "bound_threshold": 0.6, "candidates": 10, "minimum_error": 0.03, "minimum_error_in_use": 0.1,
+        "newcomers": "behind", "suppression": 8.0,
+    },
+    "initialisation": "he", "own_object": "painted", "latent_grid": "aligned", "colour_order": "rgb", "official": False,
+}
+"""As version 0.1 wrote it beside the weights it shipped."""
+
+
+def test_configurations_of_earlier_versions_are_read_in_todays_words() -> None:
+    config = LociConfig.from_json(OLD_ADEPT_SMALL)
+    beyond = config.extensions
+    assert beyond.own_place and beyond.attended_gestalt and beyond.bounded_size == 0.15 and beyond.newcomers_behind
+    assert beyond.rules == Rules(
+        displacement=True, inertia=1.0, deviation=0.002, persistence=6.0, open_when_lost=True, visibility_prior=3.0,
+        shuts_at=0.2, shuts_at_in_use=0.1,
+    )
+    assert LociConfig.from_json(config.to_json()) == config
+    released = LociConfig.from_json({"slots": 3, "official": True, "colour_order": "bgr", "own_object": "whole"})
+    assert released.released and not released.extensions.used()
+
+
+def test_a_misspelt_field_of_an_earlier_version_is_named() -> None:
+    with pytest.raises(ValueError, match="'encoder' has no field 'chanels'"):
+        LociConfig.from_json({"official": False, "encoder": {"chanels": 3, "offsets": True}})

@@ -11,7 +11,7 @@ from torch import Tensor
 from loci_looped.baselines.protocol import VideoModel
 from loci_looped.configs.presets import preset
 from loci_looped.inference.video_model import LociVideoModel
-from loci_looped.model import Conditions, GateKind, LociLooped, LociState
+from loci_looped.model import GateKind, LociLooped, LociState, Regime
 from loci_looped.utils.errors import LociError
 
 
@@ -51,11 +51,11 @@ def test_it_speaks_the_protocol_and_says_what_the_network_says(network: LociLoop
 def test_the_gate_is_used_as_asked(network: LociLooped, film: Tensor, gate: GateKind) -> None:
     model = LociVideoModel(network, gate)
     state = begun(model)
-    conditions = Conditions(gate=gate)
-    plain = network.warm_up(film[0], begun(model), conditions=conditions)
+    regime = Regime(gate=gate)
+    plain = network.warm_up(film[0], begun(model), regime=regime)
     for frame in film:
         state, slots = model.step(frame, state)
-        plain, output = network.step(frame, plain, conditions=conditions)
+        plain, output = network.step(frame, plain, regime=regime)
         assert slots.gate is not None and torch.equal(slots.gate, output.gate)
 
 

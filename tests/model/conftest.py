@@ -43,7 +43,7 @@ def golden_config(kind: str, **changes: Any) -> LociConfig:
 
 @pytest.fixture(scope="session")
 def lively() -> Callable[..., Lively]:
-    """lively(kind="standard", mode="eval", dtype=float64, official=False, ...): further words change the network."""
+    """lively(kind="standard", mode="eval", dtype=float64, released=False, ...): further words change the network."""
 
     @functools.cache
     def stored(name: str) -> dict[str, Tensor]:

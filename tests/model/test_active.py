@@ -47,7 +47,7 @@ def test_gathering_active_slots_is_exact(
         state = scene.model.initial(scene.background)
         loss: Tensor = torch.zeros(()).double()
         for t in range(5):
-            state, out = scene.model.step(scene.video[:, t], state, warmup=t < 2)
+            state, out = (scene.model.settle if t < 2 else scene.model.step)(scene.video[:, t], state)
             loss = loss + out.next_frame.frame.square().mean() + out.predicted.position.square().mean()
             loss = loss + out.sensed.gestalt.mean() + out.present.object_masks.mean()
         loss.backward()

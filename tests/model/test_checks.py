@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import torch
 
-from loci_looped.model import LociConfig, LociLooped, LociState
+from loci_looped.model import LociConfig, LociLooped, LociState, Regime
 
 
 @pytest.fixture(scope="module")
@@ -51,7 +51,7 @@ def test_one_bad_pixel_is_enough(model: LociLooped, state: LociState) -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "sentence"),
+    ("changes", "sentence"),
     [
         ({"frame": torch.zeros(3, 3, 16, 20)}, "holds 3 streams, the state 2: begin with initial"),
         ({"frame": torch.zeros(2, 3, 16, 20, dtype=torch.float64)}, "is torch.float64 on cpu, the state torch.float32"),
@@ -60,9 +60,11 @@ def test_one_bad_pixel_is_enough(model: LociLooped, state: LociState) -> None:
         ({"hold": torch.zeros(2, dtype=torch.bool)}, r"hold must be \(2, 3\) truth values"),
     ],
 )
-def test_steps(model: LociLooped, state: LociState, words: dict[str, Any], sentence: str) -> None:
+def test_steps(model: LociLooped, state: LociState, changes: dict[str, Any], sentence: str) -> None:
+    words = dict(changes)
+    frame = words.pop("frame", torch.zeros(2, 3, 16, 20))
     with pytest.raises(ValueError, match=sentence):
-        model.step(**{"frame": torch.zeros(2, 3, 16, 20), "state": state, **words})
+        model.step(frame, state, Regime(**words))
 
 
 def test_the_state_of_another_network(model: LociLooped, tiny: Callable[..., LociConfig]) -> None:

@@ -102,9 +102,9 @@ def test_how_often_a_step_decodes(tiny: Make) -> None:
     passes: list[int] = []
     model.decoder.trunk.register_forward_hook(lambda *_: passes.append(1))
     background, frame = torch.zeros(1, 3, *model.config.frame), torch.rand(1, 3, *model.config.frame)
-    state, _ = model.step(frame, model.initial(background), warmup=True)
+    state, _ = model.settle(frame, model.initial(background))
     assert len(passes) == 3
-    state, _ = model.step(frame, state, warmup=True)
+    state, _ = model.settle(frame, state)
     assert len(passes) == 3 + 2
     state, _ = model.step(frame, state)
     assert len(passes) == 3 + 2 + 3

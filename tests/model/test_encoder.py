@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Callable
 from typing import Any
 
@@ -11,7 +10,9 @@ import torch
 from parts import codes, lively_weights, permuted
 from torch import Tensor, nn
 
+from loci_looped.configs.extensions import Extensions
 from loci_looped.configs.network import DecoderConfig, EncoderConfig, LociConfig
+from loci_looped.model import LociLooped
 from loci_looped.model.active import Active
 from loci_looped.model.blocks import gaussian_map, grid
 from loci_looped.model.encoder import Encoder, GlobalGestalt
@@ -24,10 +25,8 @@ Distance = Callable[[Any, Any], float]
 @pytest.mark.parametrize("ours", [False, True], ids=["paper", "small"])
 def test_encoder_slots_can_be_permuted(tiny: Make, distance: Distance, ours: bool) -> None:
     torch.manual_seed(0)
-    part = EncoderConfig(channels=6, fine_channels=12, layers=1)
-    if ours:
-        part = dataclasses.replace(part, position_prior=True, gestalt_head="attended", size_head="bounded")
-    encoder = Encoder(tiny(encoder=part)).double().eval()
+    beyond = Extensions(own_place=True, attended_gestalt=True, bounded_size=0.15) if ours else Extensions()
+    encoder = LociLooped(tiny(extensions=beyond)).encoder.double().eval()
     lively_weights(encoder)
     height, width = encoder.config.frame
     frame, error = torch.rand(2, 3, height, width).double(), torch.rand(2, 1, height, width).double()
@@ -66,7 +65,7 @@ def test_the_forced_gain_grows_whatever_the_loss(tiny: Make) -> None:
     with torch.no_grad():
         encoder.size_growth.fill_(0.7)
     maps = torch.randn(3, 4, 5).double().requires_grad_()
-    size = encoder._size(maps)
+    size = encoder.size(maps)
     expected = torch.sigmoid(maps.detach() - 10).mean((1, 2)) * torch.tanh(torch.tensor(0.7).double())
     torch.testing.assert_close(size.detach(), expected)
     (1000 * size.sum()).backward()
@@ -120,8 +119,7 @@ def test_position_is_the_expectation_of_the_attention(tiny: Make) -> None:
 
 @torch.no_grad()
 def test_a_slot_looks_where_others_are_not_expected(tiny: Make) -> None:
-    part = EncoderConfig(channels=6, fine_channels=12, layers=1, explaining_away=True)
-    encoder = Encoder(tiny(encoder=part)).eval()
+    encoder = LociLooped(tiny(extensions=Extensions(explaining_away=True))).encoder.eval()
     encoder.position_blocks = nn.Identity()     # type: ignore[assignment]
     encoder.trunk = nn.Identity()               # type: ignore[assignment]
     encoder._to_latent = lambda x: torch.zeros(3, 3, 4, 5)      # type: ignore[method-assign, assignment]

@@ -10,6 +10,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from loci_looped.model.gatelord import GateL0RD
+from loci_looped.model.released.parts import ReleasedGateL0RD
 from loci_looped.model.state import TraceStep
 
 N, SAMPLES, L0 = 7, 5, 1e-3
@@ -50,9 +51,9 @@ class NaiveCell(torch.autograd.Function):
         return d_z[:, :width], d_h, d_g[:, :-1], d_g[:, -1], d_r[:, :-1], d_r[:, -1], None
 
 
-def cell(credit: str = "eprop") -> GateL0RD:
+def cell(credit: str = "eprop", kind: type[GateL0RD] = GateL0RD) -> GateL0RD:
     torch.manual_seed(3)
-    layer = GateL0RD(N, L0, "bptt" if credit == "bptt" else "eprop").double()
+    layer = kind(N, L0, "bptt" if credit == "bptt" else "eprop").double()
     with torch.no_grad():
         # Some gates open, most shut, as in a trained network; a wide-open gate would forget the past at once.
         layer.gate.weight.mul_(0.5)
@@ -72,7 +73,7 @@ def test_history_equals_traces_over_50_steps(window: int, count_twice: bool) -> 
     steps = 50
     inputs = torch.randn(steps, SAMPLES, N).double()
     readout = torch.randn(steps, SAMPLES, N).double()
-    layer = cell()
+    layer = cell(kind=ReleasedGateL0RD if count_twice else GateL0RD)
     worst, largest_past = 0.0, 0.0
 
     history: tuple[TraceStep, ...] = ()
@@ -83,7 +84,7 @@ def test_history_equals_traces_over_50_steps(window: int, count_twice: bool) -> 
         x_ours, x_naive = inputs[t].clone().requires_grad_(), inputs[t].clone().requires_grad_()
         xs_ours.append(x_ours)
         xs_naive.append(x_naive)
-        out, h_ours, history = layer(x_ours, h_ours, history, count_twice=count_twice)
+        out, h_ours, history = layer(x_ours, h_ours, history)
         remembered = h_naive if count_twice else h_naive.detach()
         weights = layer.gate.weight, layer.gate.bias, layer.candidate.weight, layer.candidate.bias
         h_naive = NaiveCell.apply(x_naive, remembered, *weights, traces)
@@ -114,7 +115,7 @@ def test_history_equals_traces_over_50_steps(window: int, count_twice: bool) -> 
 
 def _present_only(layer: GateL0RD, x: Tensor, h_before: Tensor, readout: Tensor) -> Tensor:
     layer.zero_grad()
-    (layer(x, h_before, (), count_twice=True)[0] * readout).sum().backward()
+    (layer(x, h_before, ())[0] * readout).sum().backward()
     assert layer.gate.weight.grad is not None
     return layer.gate.weight.grad
 
@@ -123,10 +124,10 @@ def test_the_first_step_of_eprop_is_the_true_gradient() -> None:
     x, h = torch.randn(SAMPLES, N).double(), torch.randn(SAMPLES, N).double()
     by_credit = {}
     for credit in ("eprop", "bptt"):
-        layer = cell(credit)
+        layer = cell(credit, ReleasedGateL0RD)        # which lets gradients through to the memory, as bptt does
         layer.l0_weight = 0.0
         inputs = x.clone().requires_grad_(), h.clone().requires_grad_()
-        out, new, _ = layer(*inputs, (), count_twice=True)
+        out, new, _ = layer(*inputs, ())
         (out.sum() + new.square().sum()).backward()
         by_credit[credit] = [*gradients(layer).values(), *(i.grad for i in inputs)]
     for ours, theirs in zip(by_credit["eprop"], by_credit["bptt"], strict=True):
@@ -142,7 +143,7 @@ def test_unrolled_gradients_are_those_of_finite_differences() -> None:
         weights = {"gate.weight": w_gate, "candidate.weight": w_candidate}
         h: Tensor = torch.zeros(2, N).double()
         for t in range(3):
-            out, h, _ = torch.func.functional_call(layer, weights, (x[t], h, ()), {"count_twice": False})
+            out, h, _ = torch.func.functional_call(layer, weights, (x[t], h, ()))
         return (out + h).sum()
 
     weights = [w.detach().clone().requires_grad_() for w in (layer.gate.weight, layer.candidate.weight)]
@@ -155,7 +156,7 @@ def test_memory_stays_exactly_as_it_is_while_the_gate_is_shut() -> None:
         layer.gate.weight.zero_()
         layer.gate.bias.fill_(-0.5)
     h = torch.randn(SAMPLES, N).double()
-    _, new, history = layer(torch.randn(SAMPLES, N).double(), h, (), count_twice=False)
+    _, new, history = layer(torch.randn(SAMPLES, N).double(), h, ())
     assert torch.equal(new, h)
     (step,) = history
     assert not step.gate_factor.any() and not step.candidate_factor.any() and bool((step.keep == 1).all())
@@ -171,7 +172,7 @@ def test_forward_by_hand() -> None:
             linear.weight.copy_(torch.tensor(row))
             linear.bias.fill_(bias)
         x, h = torch.tensor([[0.4]]), torch.tensor([[-0.2]])
-        out, new, _ = layer(x, h, (), count_twice=False)
+        out, new, _ = layer(x, h, ())
     g, r = torch.tanh(torch.tensor(0.4)), torch.tanh(torch.tensor(-0.2))     # 0.4 - 0.1 + 0.1 and -0.2 - 0.2 + 0.2
     expected = g * r + (1 - g) * -0.2
     assert new.item() == pytest.approx(expected.item(), abs=1e-6)
@@ -182,8 +183,8 @@ def test_forward_by_hand() -> None:
 def test_no_history_is_kept_without_gradients_or_with_unrolling() -> None:
     x, h = torch.randn(SAMPLES, N).double(), torch.zeros(SAMPLES, N).double()
     with torch.no_grad():
-        assert cell()(x, h, (), count_twice=False)[2] == ()
-    assert cell("bptt")(x, h, (), count_twice=False)[2] == ()
+        assert cell()(x, h, ())[2] == ()
+    assert cell("bptt")(x, h, ())[2] == ()
 
 
 def test_history_is_smaller_than_traces() -> None:
@@ -193,7 +194,7 @@ def test_history_is_smaller_than_traces() -> None:
     history: tuple[TraceStep, ...] = ()
     hidden = torch.zeros(1, width)
     for _ in range(steps):
-        _, hidden, history = layer(torch.randn(1, width), hidden.detach(), history, count_twice=False)
+        _, hidden, history = layer(torch.randn(1, width), hidden.detach(), history)
     kept = sum(
         leaf.numel() for step in history for leaf in (step.gate_factor, step.candidate_factor, step.keep, step.inputs)
     )

@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 
 from loci_looped.model import LociConfig, LociLooped, StepOutput, losses
+from loci_looped.model.released.parts import released_position_change
 from loci_looped.model.state import SlotCodes
 
 Make = Callable[..., LociConfig]
@@ -91,9 +92,9 @@ def test_position_change(output: StepOutput) -> None:
         output, previous=before, predicted=after, visibility=torch.tensor([[1.0, 0.5, 0.0]]).double()
     )
     # per slot Σ Δ²: 0.09, 0.04, 0.36, over 9 numbers
-    intended = losses.position_change(out, official=False)
+    intended = losses.position_change(out)
     assert intended.item() == pytest.approx((1.0 * 0.09 + 0.5 * 0.04 + 0.0 * 0.36) / 9)
-    released = losses.position_change(out, official=True)
+    released = released_position_change(out)
     assert released.item() == pytest.approx(0.5 * (0.09 + 0.04 + 0.36) / 9)
     intended.backward()
     assert before.position.grad is None, "the previous prediction is no place to learn from"
@@ -130,13 +131,13 @@ def test_gestalt_change_follows_the_object(output: StepOutput) -> None:
 
 
 def test_gestalt_change_needs_whole_objects(output: StepOutput) -> None:
-    with pytest.raises(ValueError, match="own_object='whole'"):
+    with pytest.raises(ValueError, match="leave out extensions"):
         losses.gestalt_change(dataclasses.replace(output, objects_after=None))
 
 
 def test_a_training_step_brings_what_the_losses_need(output: StepOutput) -> None:
     values: dict[str, Tensor] = {
-        "position": losses.position_change(output, official=False), "gestalt": losses.gestalt_change(output),
+        "position": losses.position_change(output), "gestalt": losses.gestalt_change(output),
         "centring": losses.centring(output),
     }
     assert all(bool(torch.isfinite(value)) and value.ndim == 0 and value >= 0 for value in values.values())

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import dataclasses
-
 import pytest
 import torch
 from torch import Tensor
 
-from loci_looped.configs.network import GateConfig
+from loci_looped.configs.network import GateConfig, LociConfig
 from loci_looped.model.gate import PerceptGate, blend, rectified_tanh
-from loci_looped.model.state import SlotCodes
+from loci_looped.model.regime import USE, Regime
+from loci_looped.model.state import Sight, SlotCodes
 
 
 def codes(batch: int = 2, slots: int = 3, gestalt: int = 4, seed: int = 0) -> SlotCodes:
@@ -20,6 +19,14 @@ def codes(batch: int = 2, slots: int = 3, gestalt: int = 4, seed: int = 0) -> Sl
         return torch.randn(shape, generator=draw, dtype=torch.float64)
 
     return SlotCodes(normal(batch, slots, gestalt), normal(batch, slots, 2), normal(batch, slots), normal(batch, slots))
+
+
+def a_gate(gestalt: int, config: GateConfig | None = None) -> PerceptGate:
+    return PerceptGate(LociConfig(gestalt=gestalt, gate=config or GateConfig()))
+
+
+def a_sight(sensed: SlotCodes, occlusion: Tensor, expected: SlotCodes) -> Sight:
+    return Sight(sensed, expected, occlusion, torch.ones_like(occlusion).bool(), None)
 
 
 def test_rectified_tanh_and_its_gradient() -> None:
@@ -65,45 +72,20 @@ def test_blend_uses_gate_0_for_the_gestalt_and_gate_1_for_the_rest() -> None:
 
 def test_the_controller_sees_205_numbers_and_starts_open() -> None:
     torch.manual_seed(0)
-    gate = PerceptGate(96, GateConfig())
+    gate = a_gate(96)
     assert gate.layers[0].in_features == 205
     now, before, earlier = (codes(4, 7, 96, seed).to(dtype=torch.float32) for seed in range(3))
-    alpha = gate(now, torch.zeros(4, 7), before, torch.zeros(4, 7), earlier, None)
+    alpha = gate.learned(a_sight(now, torch.zeros(4, 7), before), torch.zeros(4, 7), earlier, USE)
     assert alpha.shape == (4, 7, 2) and alpha.min() > 0.95 and alpha.max() < 1
 
 
-def test_with_a_visibility_prior_what_is_hidden_starts_shut() -> None:
-    torch.manual_seed(0)
-    gate = PerceptGate(32, GateConfig(hidden_bias=0.0, output_bias=0.5, visibility_prior=1.5))
-    now, before, earlier = (codes(4, 5, 32, seed).to(dtype=torch.float32) for seed in range(3))
-    hidden, seen = torch.ones(4, 5), torch.zeros(4, 5)
-    assert gate(now, hidden, before, seen, earlier, None).max() == 0
-    assert gate(now, seen, before, seen, earlier, None).min() > 0.9
-
-
-def test_the_prior_shuts_the_gate_from_the_given_occlusion_on() -> None:
-    torch.manual_seed(0)
-    config = GateConfig(hidden_bias=0.0, output_bias=0.0, visibility_prior=3.0, shuts_at=0.4, shuts_at_in_use=0.1)
-    gate = PerceptGate(32, config)
-    now, before, earlier = (codes(4, 5, 32, seed).to(dtype=torch.float32) for seed in range(3))
-
-    def opening(occlusion: float) -> Tensor:
-        return gate(now, torch.full((4, 5), occlusion), before, torch.zeros(4, 5), earlier, None)
-
-    assert opening(0.2).min() > 0.5 and opening(0.6).max() == 0
-    gate.eval()                     # who uses a network does not look at what is half hidden
-    assert opening(0.05).min() > 0.5 and opening(0.2).max() == 0
-    gate.config = dataclasses.replace(config, shuts_at_in_use=0.0)
-    assert opening(0.2).min() > 0.5 and opening(0.6).max() == 0
-
-
 def test_order_of_the_controllers_input() -> None:
-    gate = PerceptGate(4, GateConfig()).double()
+    gate = a_gate(4).double()
     seen: list[Tensor] = []
     gate.layers[0].register_forward_pre_hook(lambda module, inputs: seen.append(inputs[0]))
     now, before, earlier = codes(seed=1), codes(seed=2), codes(seed=3)
     occlusion, predicted = torch.full((2, 3), 0.25).double(), torch.full((2, 3), 0.75).double()
-    gate(now, occlusion, before, predicted, earlier, None)
+    gate.learned(a_sight(now, occlusion, before), predicted, earlier, USE)
     row = seen[0][1, 2]
     expected = [
         *now.position[1, 2], now.size[1, 2], *now.gestalt[1, 2], now.priority[1, 2], 0.25,
@@ -114,19 +96,22 @@ def test_order_of_the_controllers_input() -> None:
 
 
 def test_noise_comes_with_a_generator_only() -> None:
-    gate = PerceptGate(4, GateConfig(output_bias=0.5, hidden_bias=0.0)).double()
+    gate = a_gate(4, GateConfig(output_bias=0.5, hidden_bias=0.0)).double()
     none = torch.zeros(2, 3).double()
-    quiet = gate(codes(), none, codes(seed=1), none, codes(seed=2), None)
-    assert torch.equal(quiet, gate(codes(), none, codes(seed=1), none, codes(seed=2), None))
-    noisy = gate(codes(), none, codes(seed=1), none, codes(seed=2), torch.Generator().manual_seed(0))
+    sight, earlier = a_sight(codes(), none, codes(seed=1)), codes(seed=2)
+    quiet = gate.learned(sight, none, earlier, USE)
+    assert torch.equal(quiet, gate.learned(sight, none, earlier, USE))
+    noisy = gate.learned(sight, none, earlier, Regime(generator=torch.Generator().manual_seed(0)))
     assert 0 < (noisy - quiet).abs().max() < 1
+    in_use = gate.eval().learned(sight, none, earlier, Regime(generator=torch.Generator().manual_seed(0)))
+    assert torch.equal(in_use, quiet), "only training is noisy"
 
 
 def test_occlusion_and_the_earlier_place_carry_no_gradient() -> None:
-    gate = PerceptGate(4, GateConfig()).double()
+    gate = a_gate(4).double()
     occlusion = torch.zeros(2, 3, dtype=torch.float64, requires_grad=True)
     earlier = codes(seed=3).map(lambda leaf: leaf.requires_grad_())
     now = codes(seed=1).map(lambda leaf: leaf.requires_grad_())
-    gate(now, occlusion, codes(seed=2), occlusion, earlier, None).sum().backward()
+    gate.learned(a_sight(now, occlusion, codes(seed=2)), occlusion, earlier, USE).sum().backward()
     assert occlusion.grad is None and earlier.position.grad is None
     assert now.position.grad is not None and now.position.grad.any()

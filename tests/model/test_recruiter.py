@@ -10,10 +10,13 @@ import pytest
 import torch
 from torch import Tensor
 
+from loci_looped.configs.extensions import Extensions
 from loci_looped.configs.network import RecruitingConfig
 from loci_looped.model import LociConfig, LociLooped, LociState
-from loci_looped.model.occlusion import occlusion_state
-from loci_looped.model.recruiter import Recruited, Recruiting, blur, pixel_position, without_unassigned
+from loci_looped.model.bookkeeping import Bookkeeping, without_unassigned
+from loci_looped.model.recruiter import Recruited, Recruiter, blur, pixel_position
+from loci_looped.model.regime import Regime
+from loci_looped.model.released.parts import ReleasedBookkeeping
 from loci_looped.model.state import Decoded, Registry, SlotCodes
 
 Make = Callable[..., LociConfig]
@@ -24,7 +27,7 @@ def bools(*rows: str) -> Tensor:
     return torch.tensor([[letter == "x" for letter in row] for row in rows])
 
 
-def running(config: LociConfig, assigned: str, bound: str, **changes: Any) -> tuple[Recruiting, LociState]:
+def running(config: LociConfig, assigned: str, bound: str, **changes: Any) -> tuple[Recruiter, LociState]:
     """A state in mid-sequence whose slots are where their index says."""
     torch.manual_seed(0)
     model = LociLooped(config).double()
@@ -51,10 +54,9 @@ def spot(config: LociConfig, row: int, column: int, strength: float = 1.0) -> Te
     return error
 
 
-def recruit(recruiting: Recruiting, error: Tensor, state: LociState, **changes: Any) -> Recruited:
-    usual: dict[str, Any] = {"placement": "incremental", "binding_strength": 1.0, "clean": False, "generator": None}
+def recruit(recruiting: Recruiter, error: Tensor, state: LociState, **changes: Any) -> Recruited:
     with torch.no_grad():
-        return recruiting(error, state, **{**usual, **changes})
+        return recruiting(error, state, Regime(**{"clean": False, **changes}))
 
 
 def test_pixel_positions() -> None:
@@ -87,7 +89,7 @@ def test_blur_is_a_13_by_13_gaussian(sigma: float) -> None:
     ],
 )
 def test_which_slot_is_sent(tiny: Make, assigned: str, bound: str, chosen: int | None, official: bool) -> None:
-    config = tiny(official=official)
+    config = tiny(released=official)
     recruiting, state = running(config, assigned, bound)
     result = recruit(recruiting, spot(config, 7, 9), state)
     place = pixel_position(torch.tensor(7 * config.frame[1] + 9), config.frame, torch.float64)
@@ -104,7 +106,7 @@ def test_which_slot_is_sent(tiny: Make, assigned: str, bound: str, chosen: int |
     ("...", "...", 2), ("..x", "..x", 1), (".xx", ".xx", 0), ("xxx", "xxx", None), ("x.x", "..x", 0),
 ])
 def test_newcomers_behind_use_slots_from_the_last(tiny: Make, assigned: str, bound: str, chosen: int | None) -> None:
-    config = tiny(slots=3, recruiting=RecruitingConfig(newcomers="behind"))
+    config = tiny(slots=3, extensions=Extensions(newcomers_behind=True))
     recruiting, state = running(config, assigned, bound)
     after = recruit(recruiting, spot(config, 7, 9), state).assigned
     expected = bools(assigned)
@@ -114,7 +116,7 @@ def test_newcomers_behind_use_slots_from_the_last(tiny: Make, assigned: str, bou
 
 
 def test_nobody_is_sent_where_nothing_is_wrong(tiny: Make) -> None:
-    config = tiny(recruiting=RecruitingConfig(minimum_error=0.1))
+    config = tiny(extensions=Extensions(minimum_error=0.1))
     recruiting, state = running(config, "x..", "x..")
     for error in (torch.zeros(1, 1, *config.frame).double(), spot(config, 3, 3, strength=0.2)):
         assert recruit(recruiting, error, state).assigned.sum() == 1     # blurred, 0.2 falls below 0.1
@@ -123,14 +125,14 @@ def test_nobody_is_sent_where_nothing_is_wrong(tiny: Make) -> None:
 
 def test_in_use_slots_are_choosier_than_while_they_learn(tiny: Make) -> None:
     """A blurred spot of strength 1 peaks at 0.16."""
-    config = tiny(slots=2, recruiting=RecruitingConfig(minimum_error=0.1, minimum_error_in_use=0.2))
+    config = tiny(slots=2, extensions=Extensions(minimum_error=0.1, minimum_error_in_use=0.2))
     recruiting, state = running(config, "..", "..")
     error = spot(config, 4, 4)
-    assert recruit(recruiting.train(), error, state).assigned.any()
-    assert not recruit(recruiting.eval(), error, state).assigned.any()
-    same = tiny(slots=2, recruiting=RecruitingConfig(minimum_error=0.1))
+    assert recruit(recruiting, error, state, learning=True).assigned.any()
+    assert not recruit(recruiting, error, state).assigned.any()
+    same = tiny(slots=2, extensions=Extensions(minimum_error=0.1))
     recruiting, state = running(same, "..", "..")
-    assert recruit(recruiting.eval(), error, state).assigned.any()
+    assert recruit(recruiting, error, state).assigned.any()
 
 
 def test_what_bound_slots_show_is_explained(tiny: Make) -> None:
@@ -162,7 +164,7 @@ def test_slots_are_recruited_every_other_step(tiny: Make) -> None:
 
 @pytest.mark.parametrize(("official", "priority"), [(False, 0.0), (True, 50.0)])
 def test_fresh_codes(tiny: Make, official: bool, priority: float) -> None:
-    config = tiny(official=official)
+    config = tiny(released=official)
     recruiting, state = running(config, "xx.", "xx.")
     with torch.no_grad():
         recruiting.gestalt_mean.fill_(2.0)
@@ -236,7 +238,7 @@ def test_stochastic_placement_takes_the_best_of_its_candidates(tiny: Make) -> No
 
 
 def test_error_sampled_placement_spreads_slots_over_the_errors(tiny: Make) -> None:
-    config = tiny(recruiting=RecruitingConfig(suppression=2.0, minimum_error=0.03))
+    config = tiny(extensions=Extensions(suppression=2.0, minimum_error=0.03))
     recruiting, state = running(config, "...", "...")
     error = spot(config, 3, 3) + spot(config, 12, 15, strength=0.9)
     places = {tuple(pixel_position(torch.tensor(r * config.frame[1] + c), config.frame, torch.float64).tolist())
@@ -295,8 +297,8 @@ def decoded(whole: int, visible: int) -> Decoded:
 def test_occlusion_by_hand(
     whole: int, visible: int, bound: bool, seen: bool, default: float, official: float
 ) -> None:
-    for released, expected in ((False, default), (True, official)):
-        share = occlusion_state(decoded(whole, visible), torch.tensor([[bound]]), torch.tensor([[seen]]), 0.8, released)
+    for books, expected in ((Bookkeeping(0.8), default), (ReleasedBookkeeping(0.8), official)):
+        share = books.occlusion(decoded(whole, visible), torch.tensor([[bound]]), torch.tensor([[seen]]))
         assert share.item() == pytest.approx(expected, abs=1e-7)
 
 
@@ -308,10 +310,10 @@ def test_binding_needs_expectation_and_sight_once_settled(tiny: Make) -> None:
     masks[:, :2, 3, 3] = 0.9            # slots 0 and 1 are seen
     present = Decoded(torch.zeros(1, 3, height, width), masks, masks[:, :3], torch.zeros(1, 3, 3, height, width))
     everyone = bools("xxx")
-    unsettled, seen = model._bind(registry, everyone, present)
+    unsettled, seen = model.bookkeeping.bind(registry, everyone, present)
     assert torch.equal(unsettled.bound, bools("xx.")) and torch.equal(seen, bools("xx."))
     settled = dataclasses.replace(registry, settled=torch.tensor([True]), bound=bools("..x"), bound_next=bools("x.."))
-    later, seen = model._bind(settled, everyone, present)
+    later, seen = model.bookkeeping.bind(settled, everyone, present)
     assert torch.equal(later.bound, bools("x.x")), "1 was not expected; 2 is hidden but never forgotten"
     assert torch.equal(seen, bools("x.."))
     assert later.visibility[0].tolist() == pytest.approx([0.9, 0.9, 0.0])

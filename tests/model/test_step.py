@@ -10,8 +10,8 @@ import pytest
 import torch
 from torch import Tensor
 
-from loci_looped.configs.network import TransitionConfig
-from loci_looped.model import Conditions, LociConfig, LociLooped, LociState, StepOutput, preset
+from loci_looped.configs.extensions import Extensions
+from loci_looped.model import LociConfig, LociLooped, LociState, Regime, StepOutput, preset
 from loci_looped.model.active import Active
 
 Make = Callable[..., Any]
@@ -100,36 +100,10 @@ def test_a_step_leaves_its_state_as_it_was(scene: Any, distance: Distance) -> No
 
 
 @torch.no_grad()
-def test_a_slot_is_lost_if_it_shows_nothing_where_nothing_hides_it(tiny: Callable[..., LociConfig]) -> None:
-    model = LociLooped(tiny())
-    height, width = model.config.frame
-    state = model.initial(torch.zeros(1, 3, height, width))
-    masks = torch.zeros(1, 4, height, width)
-    masks[:, 2, :, width // 2 :] = 1            # the third slot fills the right half
-    next_frame = dataclasses.replace(state.next_frame, visible_masks_with_background=masks)
-    places = torch.tensor([[[0.0, -0.8], [0.0, 0.6], [0.0, 0.5]]])
-    previous = dataclasses.replace(state.predicted, position=places, size=torch.full((1, 3), 0.1))
-    assert model._lost(next_frame, previous).tolist() == [[True, False, False]], "the second is hidden by the third"
-
-
-@torch.no_grad()
-def test_with_inertia_an_imagined_slot_goes_straight_on(tiny: Callable[..., LociConfig]) -> None:
-    model = LociLooped(tiny(transition=TransitionConfig(displacement=True, inertia=1.0))).eval()
-    state = model.initial(torch.zeros(1, 3, *model.config.frame))
-    everyone = torch.ones(1, 3, dtype=torch.bool)
-    registry = dataclasses.replace(state.registry, assigned=everyone, bound=everyone)
-    state = dataclasses.replace(state, displacement=torch.tensor([[[0.02, -0.01]]]).expand(1, 3, 2), registry=registry)
-    _, out = model.imagine(state, 10)
-    steps = torch.arange(10).view(10, 1)
-    expected = steps * torch.tensor([0.02, -0.01]).view(1, 2)
-    torch.testing.assert_close(out.percept.position[0, :, 0], expected, atol=1e-4, rtol=0)
-
-
-@torch.no_grad()
 def test_an_open_gate_is_loci_unlooped(scene: Any, distance: Distance) -> None:
     """The learned gate, saturated at one, and the gate kind "open" are the same network."""
     begin = started(scene)
-    _, unlooped = scene.model.observe(scene.video, begin, conditions=Conditions(gate="open"))
+    _, unlooped = scene.model.observe(scene.video, begin, Regime(gate="open"))
     assert distance(unlooped.percept, unlooped.sensed) == 0 and bool((unlooped.gate == 1).all())
     last = scene.model.gate.layers[2]
     last.weight.zero_()
@@ -141,9 +115,9 @@ def test_an_open_gate_is_loci_unlooped(scene: Any, distance: Distance) -> None:
 @torch.no_grad()
 def test_a_closed_gate_does_not_look_at_the_frame(scene: Any, distance: Distance) -> None:
     begin = scene.model.observe(scene.video[:, :5], started(scene))[0]
-    shut = Conditions(gate="closed")
-    end, out = scene.model.observe(scene.video[:, 5:], begin, conditions=shut)
-    other_end, other = scene.model.observe(torch.rand_like(scene.video[:, 5:]), begin, conditions=shut)
+    shut = Regime(gate="closed")
+    end, out = scene.model.observe(scene.video[:, 5:], begin, shut)
+    other_end, other = scene.model.observe(torch.rand_like(scene.video[:, 5:]), begin, shut)
     assert distance(end, other_end) == 0 and distance(out, other) == 0
     imagined_end, imagined = scene.model.imagine(begin, steps=4)
     assert distance(imagined_end, end) == 0 and distance(imagined, out) == 0
@@ -174,7 +148,7 @@ def test_hold_shuts_the_gates_of_bound_slots_only(scene: Any) -> None:
     state = scene.model.observe(scene.video[:, :5], started(scene))[0]
     everyone = torch.ones(2, 3, dtype=torch.bool)
     _, free = scene.model.step(scene.video[:, 5], state)
-    _, held = scene.model.step(scene.video[:, 5], state, hold=everyone)
+    _, held = scene.model.step(scene.video[:, 5], state, Regime(hold=everyone))
     bound = state.registry.bound & held.assigned
     assert bound.any() and not bound.all()
     assert bool((held.gate[bound] == 0).all()) and torch.equal(held.gate[~bound], free.gate[~bound])
@@ -182,17 +156,17 @@ def test_hold_shuts_the_gates_of_bound_slots_only(scene: Any) -> None:
 
 @torch.no_grad()
 def test_the_visibility_gate_is_one_minus_occlusion(scene: Any) -> None:
-    _, out = scene.model.observe(scene.video, started(scene), conditions=Conditions(gate="visibility"))
+    _, out = scene.model.observe(scene.video, started(scene), Regime(gate="visibility"))
     assert torch.equal(out.gate[..., 0], 1 - out.occlusion) and torch.equal(out.gate[..., 1], 1 - out.occlusion)
     assert (out.gate < 1).any()
 
 
 @torch.no_grad()
-@pytest.mark.parametrize("conditions", [Conditions(placement="stochastic"), Conditions(gate="visibility")])
-def test_masks_sum_to_one_and_occlusion_is_a_share(scene: Any, conditions: Conditions) -> None:
+@pytest.mark.parametrize("regime", [Regime(placement="stochastic"), Regime(gate="visibility")])
+def test_masks_sum_to_one_and_occlusion_is_a_share(scene: Any, regime: Regime) -> None:
     model = scene.model
-    state = model.warm_up(scene.video[:, 0], model.initial(scene.background), 4, conditions=conditions)
-    _, out = model.observe(scene.video, state, conditions=conditions)
+    state = model.warm_up(scene.video[:, 0], model.initial(scene.background), 4, regime=regime)
+    _, out = model.observe(scene.video, state, regime=regime)
     for picture in (out.present, out.next_frame):
         total = picture.visible_masks_with_background.sum(2)
         assert (total - 1).abs().max() < 1e-12
@@ -220,7 +194,7 @@ def test_slots_not_in_use_paint_nothing(scene: Any) -> None:
 def test_blackout_is_a_black_frame_without_error(scene: Any, distance: Distance) -> None:
     state = scene.model.observe(scene.video[:, :5], started(scene))[0]
     dark = torch.tensor([True, False])
-    _, half = scene.model.step(scene.video[:, 5], state, blackout=dark)
+    _, half = scene.model.step(scene.video[:, 5], state, Regime(blackout=dark))
     _, lit = scene.model.step(scene.video[:, 5], state)
     assert not half.error[0].any() and not half.surprise[0].any()
     assert distance(half.element(1), lit.element(1)) == 0
@@ -233,16 +207,15 @@ def test_blackout_is_a_black_frame_without_error(scene: Any, distance: Distance)
 def test_randomness_comes_from_the_generator_alone(
     lively: Make, distance: Distance, training: bool, placement: Any
 ) -> None:
-    scene = lively(mode="train" if training else "eval")
-    conditions = Conditions(placement=placement)
+    eager = {"extensions": Extensions(suppression=2.0)} if placement == "error_sampled" else {}
+    scene = lively(mode="train" if training else "eval", **eager)
 
     def run(seed: int | None) -> Any:
         generator = None if seed is None else torch.Generator().manual_seed(seed)
+        regime = Regime(placement=placement, generator=generator)
         with torch.no_grad():
-            state = scene.model.warm_up(
-                scene.video[:, 0], scene.model.initial(scene.background), 2, conditions, generator=generator
-            )
-            return scene.model.observe(scene.video[:, :4], state, conditions=conditions, generator=generator)
+            state = scene.model.warm_up(scene.video[:, 0], scene.model.initial(scene.background), 2, regime)
+            return scene.model.observe(scene.video[:, :4], state, regime)
 
     before = torch.get_rng_state()
     assert distance(run(1), run(1)) == 0
@@ -328,7 +301,7 @@ def test_growing_to_level_2_keeps_the_function(distance: Distance) -> None:
 def test_warm_up_expects_the_same_picture_again(lively: Make, distance: Distance) -> None:
     scene = lively()
     with torch.no_grad():
-        state, out = scene.model.step(scene.video[:, 0], scene.model.initial(scene.background), warmup=True)
+        state, out = scene.model.settle(scene.video[:, 0], scene.model.initial(scene.background))
     assert distance(out.next_frame, out.present) == 0 and distance(out.predicted, out.sensed) == 0
     assert not any(bool(hidden.any()) for hidden in state.memory.hidden)
     assert not state.registry.settled.any()
@@ -358,8 +331,17 @@ def test_the_small_presets_run_and_learn_a_step(name: str) -> None:
     frames = background.clone().unsqueeze(1).repeat(1, 2, 1, 1, 1)
     frames[..., 10:16, 10:16] = 1.0
     state = model.warm_up(frames[:, 0], model.initial(background), 2)
-    _, out = model.observe(frames, state, generator=torch.Generator().manual_seed(0))
+    _, out = model.observe(frames, state, Regime(generator=torch.Generator().manual_seed(0)))
     assert out.assigned.any()
     (out.next_frame.frame - frames).square().mean().backward()
     assert model.encoder.trunk[0].conv1.weight.grad is not None
     assert bool(model.encoder.trunk[0].conv1.weight.grad.any())
+
+
+def test_the_papers_network_has_no_place_for_extensions(tiny: Callable[..., LociConfig]) -> None:
+    """The core runs no code of extensions, and asks for what it does not have in a sentence."""
+    model = LociLooped(tiny())
+    assert not [type(m) for m in model.modules() if "extensions" in type(m).__module__]
+    frame = torch.rand(1, 3, *model.config.frame)
+    with pytest.raises(ValueError, match="error_sampled placement goes beyond the paper"):
+        model.step(frame, model.initial(torch.zeros_like(frame)), Regime(placement="error_sampled"))

@@ -53,8 +53,8 @@ def test_the_papers_phases(
     assert (phase.name, phase.placement, phase.settle_placement) == (phase_name, placement, settling)
     assert phase.fade == pytest.approx(fade) and phase.gate_learns == gate
     assert phase.clean == (placement == "incremental") and phase.canvas == "released" and not phase.still
-    assert phase.conditions(settling=False).gate == ("learned" if gate else "open")
-    assert phase.conditions(settling=True).placement == settling
+    assert phase.regime(settling=False).gate == ("learned" if gate else "open")
+    assert phase.regime(settling=True).placement == settling
 
 
 @pytest.mark.parametrize(("name", "update", "share"), [

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 import torch
@@ -12,12 +12,19 @@ from squares import square_clip
 from torch import Tensor
 
 from loci_looped.configs.training import LossConfig, TrainConfig
-from loci_looped.model import LociLooped, LociState, StepOutput
+from loci_looped.model import LociLooped, LociState, Regime, StepOutput
 from loci_looped.model import losses as losses_of
 from loci_looped.training.curriculum import Phase, phase_at
 from loci_looped.training.sequence import Target, Window, step_losses, unroll, weighted
 
-Step = tuple[dict[str, Any], StepOutput]
+
+class Given(NamedTuple):
+    frame: Tensor
+    warm: bool
+    regime: Regime
+
+
+Step = tuple[Given, StepOutput]
 
 
 @pytest.fixture
@@ -34,14 +41,15 @@ def _steps(
     torch.manual_seed(0)
     model = LociLooped(config.model).train()
     seen: list[Step] = []
-    real = model.step
 
-    def step(frame: Tensor, state: LociState, **given: Any) -> tuple[LociState, StepOutput]:
-        state, output = real(frame, state, **given)
-        seen.append(({"frame": frame, **given}, output))
-        return state, output
+    def spied(real: Any, warm: bool) -> Any:
+        def step(frame: Tensor, state: LociState, regime: Regime) -> tuple[LociState, StepOutput]:
+            state, output = real(frame, state, regime)
+            seen.append((Given(frame, warm, regime), output))
+            return state, output
+        return step
 
-    model.step = step  # type: ignore[method-assign]
+    model.step, model.settle = spied(model.step, False), spied(model.settle, True)  # type: ignore[method-assign]
     generator = torch.Generator().manual_seed(seed)
     return seen, list(_detached(unroll(model, *films, phase, config, generator)))
 
@@ -58,10 +66,10 @@ def _phase(config: TrainConfig, update: int = 10**6, **changes: Any) -> Phase:
 def test_warm_up_looks_at_the_first_frame_then_time_begins(tiny: TrainConfig, films: tuple[Tensor, Tensor]) -> None:
     seen, windows = _steps(tiny, _phase(tiny, window=3, hold=0.0), films)
     frames = films[0]
-    assert [given["warmup"] for given, _ in seen] == [True] * 3 + [False] * 12
+    assert [given.warm for given, _ in seen] == [True] * 3 + [False] * 12
     for t, (given, _) in zip(range(-3, 12), seen, strict=True):
-        assert torch.equal(given["frame"], frames[:, max(t, 0)])
-        assert given["blackout"] is None and given["hold"] is None
+        assert torch.equal(given.frame, frames[:, max(t, 0)])
+        assert given.regime.blackout is None and given.regime.hold is None
     assert [window.steps for window in windows] == [3] * 5
 
 
@@ -73,9 +81,9 @@ def test_while_nothing_moves_a_sequence_is_one_frame_of_each_clip(
     looked_at = set()
     for seed in range(8):
         seen, windows = _steps(config, _phase(config, window=1, hold=0.0, still=True), films, seed=seed)
-        assert [given["warmup"] for given, _ in seen] == [True] * 4 and [w.steps for w in windows] == [1] * 4
-        first = seen[0][0]["frame"]
-        assert all(torch.equal(given["frame"], first) for given, _ in seen)
+        assert [given.warm for given, _ in seen] == [True] * 4 and [w.steps for w in windows] == [1] * 4
+        first = seen[0][0].frame
+        assert all(torch.equal(given.frame, first) for given, _ in seen)
         chosen = [[torch.equal(first[b], frames[b, t]) for t in range(frames.shape[1])] for b in range(len(frames))]
         assert all(any(row) for row in chosen)
         looked_at |= {(b, row.index(True)) for b, row in enumerate(chosen)}
@@ -113,7 +121,7 @@ def test_a_windows_parts_are_means_and_its_loss_the_weighted_sum(
             prediction = picture_loss(output.next_frame.frame, frames[:, t + 1], front)
             here = losses_of.foreground(frames[:, t], background)
             reconstruction = picture_loss(output.present.frame, frames[:, t], here)
-            moved = losses_of.position_change(output, official=False)
+            moved = losses_of.position_change(output)
             by_hand.append(torch.stack([prediction, reconstruction, losses_of.centring(output), moved]).detach())
         means = torch.stack(by_hand).mean(0)
         names = ("prediction", "reconstruction", "centring", "position_change")
@@ -143,14 +151,14 @@ def test_blackouts_spare_the_first_ten_frames_and_the_coming_frame(
 ) -> None:
     phase = _phase(tiny, window=1, blackout=0.5, hold=0.0)
     seen, windows = _steps(tiny, phase, films, seed=1)
-    dark = [given["blackout"] for given, _ in seen]
+    dark = [given.regime.blackout for given, _ in seen]
     assert all(mask is None for mask in dark[:13]) and all(mask is not None for mask in dark[13:])
     assert 0 < sum(int(mask.sum()) for mask in dark[13:]) < 6
     given, output = seen[13]
     frames, background = films
-    shown = torch.where(given["blackout"].view(-1, 1, 1, 1), torch.zeros_like(frames[:, 10]), frames[:, 10])
+    shown = torch.where(given.regime.blackout.view(-1, 1, 1, 1), torch.zeros_like(frames[:, 10]), frames[:, 10])
     present, coming = (Target(f, losses_of.foreground(f, background)) for f in (shown, frames[:, 11]))
-    parts = step_losses(output, present, coming, tiny.loss, warm=False, official=False)
+    parts = step_losses(output, present, coming, tiny.loss, losses_of.position_change, warm=False)
     assert windows[-2].parts["reconstruction"] == pytest.approx(float(parts["reconstruction"]))
     assert windows[-2].parts["prediction"] == pytest.approx(float(parts["prediction"]))
 
@@ -176,7 +184,7 @@ def test_slots_are_held_for_whole_windows_once_time_has_begun(
 ) -> None:
     config = changed(tiny, **{"curriculum.hold_from": 3, "curriculum.hold_to": 3})
     seen, _ = _steps(config, _phase(config, window=1, hold=0.4), films)
-    held = [given["hold"] for given, _ in seen]
+    held = [given.regime.hold for given, _ in seen]
     assert all(mask is None for mask in held[:7])
     table = torch.stack(held[7:])                                   # (8, B, K)
     assert 0 < table.float().mean() < 1
@@ -185,7 +193,7 @@ def test_slots_are_held_for_whole_windows_once_time_has_begun(
         # Each window lasts three frames; the next may follow at once, the last may be cut off by the end of the clip.
         assert all(len(run) % 3 == 0 for run in runs[:-1])
     for given, output in seen[7:]:
-        shut = given["hold"] & output.bound
+        shut = given.regime.hold & output.bound
         assert not output.gate[shut].any()
 
 
@@ -194,7 +202,7 @@ def test_the_background_fades_in(canvas: Any, films: tuple[Tensor, Tensor], tiny
     frames, background = films
     half = _phase(tiny, canvas=canvas, fade=0.25, window=1, hold=0.0)
     seen, _ = _steps(tiny, half, films)
-    painted_on = [given["canvas"] for given, _ in seen]
+    painted_on = [given.regime.canvas for given, _ in seen]
     if canvas == "released":
         assert all(torch.equal(c, background) for c in painted_on)
     else:

@@ -38,7 +38,6 @@ def moment(column: float = 30.0, number: int = 0, surprise: float = 0.0) -> Fram
     bound = torch.tensor([[True, True, False]])
     output = StepOutput(
         sensed=codes, percept=codes, predicted=codes, previous=codes, gate=torch.tensor([[[0.4, 0.9]] * 3]),
-        displacement=torch.zeros(1, 3, 2),
         present=full, next_frame=full, occlusion=hidden, occlusion_next=hidden, assigned=bound, bound=bound,
         visibility=hidden, error=torch.zeros(1, 1, height, width), surprise=torch.full((1, 3), surprise / (3 * 2400)),
         objects_before=belief.whole_colours, objects_after=None,

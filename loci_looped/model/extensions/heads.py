@@ -52,8 +52,8 @@ class Offsets(Encoder):
 
     position_maps = 5
 
-    def position(self, attention: Tensor, maps: Tensor) -> Tensor:
+    def position(self, attention: Tensor, further_maps: list[Tensor]) -> Tensor:
+        cell_middle = super().position(attention, further_maps)
+        within = torch.stack([(attention * torch.tanh(m)).sum((1, 2)) for m in further_maps], dim=-1)
         rows, columns = self.cell_centres(attention)
-        within = torch.stack([(attention * torch.tanh(m)).sum((1, 2)) for m in maps[:, 3:].unbind(1)], dim=-1)
-        cell = torch.stack([rows[1] - rows[0], columns[1] - columns[0]])
-        return super().position(attention, maps) + within * cell
+        return cell_middle + within * torch.stack([rows[1] - rows[0], columns[1] - columns[0]])

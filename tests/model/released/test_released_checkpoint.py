@@ -142,7 +142,7 @@ def test_every_tensor_of_a_released_file_is_used(tmp_path: Path, name: str, rena
     tensors = released_file(name, tmp_path / "net.pt", rename)
     assert len(tensors) == ENTRIES[name]
     checkpoint = read_official(tmp_path / "net.pt", name)
-    assert checkpoint.model.config.official and checkpoint.model.config.colour_order == "bgr"
+    assert checkpoint.model.config.released and checkpoint.model.config.colour_order == "bgr"
     ours, placed = dict(checkpoint.model.named_parameters()), set()
     for parameter, theirs in official_names(checkpoint.model.config).items():
         assert torch.equal(ours.pop(parameter), torch.cat([tensors[t] for t in theirs], dim=-1)), parameter

@@ -5,13 +5,22 @@ from __future__ import annotations
 import dataclasses
 
 import torch
-from loci_looped.model.displacement import IN_TRAINING, IN_USE, LEAST_SHARE, MOST_HIDDEN, Sight, corrected, trust
 
 import loci_looped
 from loci_looped.configs.presets import preset
 from loci_looped.data.scenes import vanish
 from loci_looped.model import LociLooped
-from loci_looped.model.loci import Conditions
+from loci_looped.model.extensions.displacement import (
+    IN_TRAINING,
+    IN_USE,
+    LEAST_SHARE,
+    MOST_HIDDEN,
+    Sight,
+    corrected,
+    trust,
+)
+from loci_looped.model.extensions.rules import RuleMemory
+from loci_looped.model.regime import Regime
 
 FRAME = (40, 60)
 
@@ -84,8 +93,9 @@ def test_imagination_keeps_speed_and_the_trust_in_it() -> None:
     state, _ = model.observe(video, state)
     after, _ = model.imagine(state, 3)
     held = state.registry.bound & state.registry.assigned
-    assert torch.equal(after.displacement, state.displacement)
-    assert torch.equal(after.evidence, state.evidence * held)
+    assert isinstance(state.memory, RuleMemory) and isinstance(after.memory, RuleMemory)
+    assert torch.equal(after.memory.displacement, state.memory.displacement)
+    assert torch.equal(after.memory.evidence, state.memory.evidence * held)
 
 
 @torch.no_grad()
@@ -93,7 +103,8 @@ def test_speed_from_everything_trusts_whatever_enters_the_percept() -> None:
     """The same weights, the same video: who takes every place has followed its slots for one step after one step."""
     choosy = loci_looped.load("adept-small")
     small = choosy.config
-    eager = dataclasses.replace(small, transition=dataclasses.replace(small.transition, speed_from="everything"))
+    rules = dataclasses.replace(small.extensions.rules, speed_from="everything")
+    eager = dataclasses.replace(small, extensions=dataclasses.replace(small.extensions, rules=rules))
     trusting = LociLooped(eager).eval()
     trusting.load_state_dict(choosy.state_dict())
     clip = vanish.control_clip(1000, movers=2)
@@ -102,9 +113,10 @@ def test_speed_from_everything_trusts_whatever_enters_the_percept() -> None:
     evidence = []
     for model in (choosy, trusting):
         state = model.warm_up(frames[:, 0], model.initial(background))
-        state, _ = model.observe(frames[:, 1:], state, conditions=Conditions(gate="open"))
+        state, _ = model.observe(frames[:, 1:], state, Regime(gate="open"))
         held = state.registry.bound
         assert held.sum() >= 3          # the screen and the movers that have come in by now
-        evidence.append(state.evidence[held])
+        assert isinstance(state.memory, RuleMemory)
+        evidence.append(state.memory.evidence[held])
     assert torch.equal(evidence[1], evidence[1].round())
     assert evidence[1].max() >= 12 and (evidence[0] < evidence[1]).all()

@@ -1,0 +1,70 @@
+"""How transition and gate rehearse."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class RehearsalConfig:
+    """Beyond the paper: transition and gate learn in code space (rehearsal.py), perception alone from pictures.
+
+    A round records diaries of the network in use, then rehearses them. In the first round the gate is open while the
+    diaries are recorded and for a part of the updates; later rounds record with the gate that has been learnt.
+    """
+
+    rounds_at: tuple[int, ...] = ()
+    """A round takes place whenever so many updates have been made with pictures; an update that is named twice is
+    followed by two rounds. Without any there is no rehearsal."""
+    clips: int = 208
+    """Clips whose diaries are kept, at most; each round records others."""
+    updates: int = 500
+    """Rehearsals per round."""
+    batch: int = 24
+    """Clips per rehearsal, over all processes together."""
+    learning_rate: float = 3e-3
+    last_learning_rate: float = 2e-3
+    """Of the last round. Within each round the rate falls to a hundredth along a cosine."""
+    clip: float = 1.0
+    """Largest gradient norm."""
+    gate_open: float = 0.33
+    """Share of the first round's updates in which the gate is still open."""
+    hold: float = 0.08
+    """Probability per frame and slot that a window of forced imagination begins."""
+    hold_from: int = 2
+    hold_to: int = 18
+    recorded_hold: float = 0.05
+    """The same while diaries are recorded, from the second round on."""
+    noise: float = 0.01
+    """Standard deviation of noise on sensed places, in half images."""
+    well_seen: float = 0.1
+    """What is more occluded than this is not compared with."""
+    alike: float = 0.25
+    """What differs from the expected gestalt by more than this share of its bits is another object: not compared with.
+    """
+    follows: bool = True
+    """Move the readings of hidden things to where the slot looks now."""
+    mirrored: bool = True
+    """Exchange left and right in half of the clips."""
+    corner: float = 0.05
+    """Place errors count squared up to this, in half images, and linearly beyond."""
+    position_weight: float = 1.0
+    size_weight: float = 0.3
+    gestalt_weight: float = 0.3
+    priority_weight: float = 0.1
+    position_cost: float = 0.3
+    """What an open position gate costs."""
+    gestalt_cost: float = 0.03
+
+    def __post_init__(self) -> None:
+        if list(self.rounds_at) != sorted(self.rounds_at) or any(update < 0 for update in self.rounds_at):
+            raise ValueError(f"rehearsal.rounds_at {self.rounds_at} must be numbers of updates in rising order.")
+        for name in ("clips", "updates", "batch", "hold_from"):
+            if getattr(self, name) < 1:
+                raise ValueError(f"rehearsal.{name} is {getattr(self, name)}, but it must be at least 1.")
+        if self.hold_to < self.hold_from:
+            raise ValueError(f"rehearsal.hold_to {self.hold_to} is smaller than hold_from {self.hold_from}.")
+
+    @property
+    def rounds(self) -> int:
+        return len(self.rounds_at)

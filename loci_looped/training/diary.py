@@ -1,0 +1,143 @@
+"""Diaries: what every slot sensed while a clip was watched, so that it can be lived through again without pictures."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+import torch
+from torch import Tensor
+
+from loci_looped.model import GateKind, LociLooped, LociState, Regime, StepOutput
+from loci_looped.model.state import SlotCodes, TensorTree
+
+Tree = TypeVar("Tree", bound=TensorTree)
+
+SHORTEST = 8
+"""Clips of fewer frames are not worth a diary: there is nothing to imagine in them."""
+
+
+@dataclass(frozen=True)
+class Diary(TensorTree):
+    """What was sensed in some clips, (T, B, K, ...) each: T frames, B clips, K slots."""
+
+    sensed: SlotCodes
+    occlusion: Tensor           # (T, B, K) of the present, as sensed
+    occlusion_expected: Tensor     # (T, B, K) as it had been predicted for this frame
+    assigned: Tensor            # (T, B, K) bool
+    bound: Tensor               # (T, B, K) bool: held an object when the frame came
+    looked_at: Tensor           # (T, B, K, 2) the place that had been predicted, where the slot began to look
+
+    @property
+    def clips(self) -> int:
+        return self.occlusion.shape[1]
+
+    @property
+    def frames(self) -> int:
+        return self.occlusion.shape[0]
+
+    def of_clips(self, index: Tensor | slice) -> Diary:
+        """Some of the clips."""
+        return self.map(lambda leaf: leaf[:, index])
+
+    def to_tensors(self) -> dict[str, Tensor]:
+        """Flat and named, for a checkpoint."""
+        flat: dict[str, Tensor] = {}
+        for field in dataclasses.fields(self):
+            value = getattr(self, field.name)
+            if isinstance(value, SlotCodes):
+                flat |= {f"{field.name}.{f.name}": getattr(value, f.name) for f in dataclasses.fields(value)}
+            else:
+                flat[field.name] = value
+        return flat
+
+    @staticmethod
+    def from_tensors(flat: dict[str, Tensor]) -> Diary:
+        """The inverse of `to_tensors`."""
+        codes = {name.removeprefix("sensed."): value for name, value in flat.items() if name.startswith("sensed.")}
+        rest = {name: value for name, value in flat.items() if "." not in name}
+        return Diary(sensed=SlotCodes(**codes), **rest)
+
+
+def entry(before: LociState, output: StepOutput) -> Diary:
+    """One step of the network as a diary of one frame, still without the axis of time."""
+    return Diary(
+        sensed=output.sensed, occlusion=output.occlusion, occlusion_expected=before.occlusion, assigned=output.assigned,
+        bound=before.registry.bound & output.assigned, looked_at=output.previous.position,
+    ).detach()
+
+
+@torch.no_grad()
+def record(
+    model: LociLooped, frames: Tensor, background: Tensor, gate: GateKind, hold: Tensor | None, warm_up: int
+) -> Diary:
+    """Watch clips (B, T, 3, H, W) as the network is used, and keep what was sensed.
+
+    `hold` (T, B, K) bool: slots that are made to imagine meanwhile, so that the diary also tells what is sensed by one
+    who looks at the wrong place. The network is left in the mode it was in.
+    """
+    was_training = model.training
+    model.eval()
+    regime = Regime(gate=gate)
+    state = model.warm_up(frames[:, 0], model.initial(background), warm_up, regime)
+    entries = []
+    for t in range(frames.shape[1]):
+        before = state
+        held = None if hold is None else hold[t]
+        state, output = model.step(frames[:, t], state, dataclasses.replace(regime, hold=held))
+        entries.append(entry(before, output))
+    model.train(was_training)
+    return stacked(entries)
+
+
+def stacked(entries: Sequence[Diary]) -> Diary:
+    """Successive frames as one diary."""
+    return _combined(entries, lambda leaves: torch.stack(leaves))
+
+
+def joined(diaries: Sequence[Diary]) -> Diary:
+    """Diaries of equal length as one of more clips."""
+    return _combined(diaries, lambda leaves: torch.cat(leaves, dim=1))
+
+
+def mirrored(diary: Diary, generator: torch.Generator) -> Diary:
+    """Half of the clips with left and right exchanged: codes know no other symmetry of the world."""
+    flips = torch.rand(diary.clips, generator=generator, device=generator.device) < 0.5
+    sign = torch.where(flips, -1.0, 1.0).to(diary.looked_at)
+    factor = torch.stack([torch.ones_like(sign), sign], dim=-1).view(1, -1, 1, 2)
+    return dataclasses.replace(
+        diary, sensed=dataclasses.replace(diary.sensed, position=diary.sensed.position * factor),
+        looked_at=diary.looked_at * factor,
+    )
+
+
+def random_holds(
+    shape: tuple[int, int, int], begins: float, shortest: int, longest: int, generator: torch.Generator,
+    first: int = 4,
+) -> Tensor:
+    """(T, B, K) bool: windows of forced imagination that begin with this probability per frame, from frame `first` on.
+    """
+    frames, *rest = shape
+    device = generator.device
+    left = torch.zeros(rest, dtype=torch.long, device=device)
+    held = []
+    for t in range(frames):
+        left = (left - 1).clamp(min=0)
+        starts = (torch.rand(rest, generator=generator, device=device) < begins) & (left == 0) & (t >= first)
+        length = torch.randint(shortest, longest + 1, rest, generator=generator, device=device)
+        left = torch.where(starts, length, left)
+        held.append(left > 0)
+    return torch.stack(held)
+
+
+def _combined(trees: Sequence[Tree], combine: Any) -> Tree:
+    def of(values: list[Any]) -> Any:
+        if isinstance(values[0], Tensor):
+            return combine(values)
+        names = [field.name for field in dataclasses.fields(values[0])]
+        return type(values[0])(**{name: of([getattr(value, name) for value in values]) for name in names})
+
+    result: Tree = of(list(trees))
+    return result

@@ -1,0 +1,146 @@
+"""Rehearsal: transition and gate learn in code space from what was sensed, over whole clips.
+
+To rehearse is to live through a diary again without pictures. The gate mixes what was sensed with what is expected, the
+transition expects the next codes, sometimes a slot is made to imagine for a while; and what is expected is compared
+with what was sensed later, wherever that was well seen. Back-propagation reaches from the last frame to the first,
+which costs as much as a single picture. Nothing here knows about velocity, or that hidden things stay where they are.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+from loci_looped.configs.rehearsal import RehearsalConfig
+from loci_looped.model import LociLooped, Regime
+from loci_looped.model.gate import blend
+from loci_looped.model.state import Sight, SlotCodes
+from loci_looped.training.diary import Diary
+
+SIZE_UNIT, PRIORITY_UNIT = 0.02, 0.1
+"""Errors of size and priority count in these units, those of places in units of Huber's corner."""
+
+
+@dataclass(frozen=True)
+class Lived:
+    """A diary lived through: (T, B, K, ...) each."""
+
+    expected: SlotCodes         # at frame t what was expected of frame t + 1
+    percept: SlotCodes
+    alpha: Tensor               # (T, B, K, 2) the gate: gestalt, position
+
+
+def live(
+    model: LociLooped, diary: Diary, hold: Tensor, *, learned: bool, noise: float = 0.0, follows: bool = True,
+    generator: torch.Generator | None = None,
+) -> Lived:
+    """Go through a diary frame by frame; `hold` (T, B, K) slots imagine, others perceive.
+
+    learned: the gate decides; otherwise it is open. noise: on sensed places. follows: what is sensed of a hidden thing
+    lies where the slot looks; as the slot now looks elsewhere than when the diary was written, the reading is moved
+    along as far as the thing was hidden. A reading that stayed would be a hint nobody gets.
+    """
+    regime = Regime(learning=True, generator=generator)
+    places = diary.sensed.position
+    if noise and generator is not None:
+        places = places + noise * torch.randn(places.shape, generator=generator, device=places.device)
+    memory = model.transition.initial_memory(places.new_zeros(()), diary.clips)
+    readings = [SlotCodes(*leaves) for leaves in zip(
+        diary.sensed.gestalt.unbind(0), places.unbind(0), diary.sensed.size.unbind(0),
+        diary.sensed.priority.unbind(0), strict=True,
+    )]
+    listens = (~(hold & diary.bound)).to(places.dtype).unsqueeze(-1).expand(-1, -1, -1, 2).unbind(0)
+    bound, looked_at, assigned = diary.bound.unbind(0), diary.looked_at.unbind(0), diary.assigned.unbind(0)
+    occlusion, occlusion_expected = diary.occlusion.unbind(0), diary.occlusion_expected.unbind(0)
+    predicted: SlotCodes | None = None
+    before: SlotCodes | None = None
+    expected, percepts, alphas = [], [], []
+    for t, sensed in enumerate(readings):
+        previous = sensed if predicted is None else predicted.where(bound[t], sensed)
+        if follows:
+            elsewhere = (previous.position - looked_at[t]).detach() * (occlusion[t] * bound[t]).unsqueeze(-1)
+            sensed = dataclasses.replace(sensed, position=sensed.position + elsewhere)
+        sight = Sight(sensed, previous, occlusion[t], bound[t], None)
+        alpha = listens[t]
+        if learned:
+            earlier = previous if before is None else before
+            alpha = model.gate.learned(sight, occlusion_expected[t], earlier, regime)
+            alpha = torch.where(bound[t].unsqueeze(-1), alpha, 1.0) * listens[t]
+        percept = blend(alpha, sensed, previous)
+        predicted, memory = model.transition(percept, alpha, sight, memory, assigned[t], regime, None)
+        before = previous
+        expected.append(predicted)
+        percepts.append(percept)
+        alphas.append(alpha)
+    return Lived(_in_time(expected), _in_time(percepts), torch.stack(alphas))
+
+
+def comparable(diary: Diary, expected: SlotCodes, config: RehearsalConfig) -> Tensor:
+    """(T - 1, B, K) bool: where what was expected of frame t + 1 can be compared with what was sensed there.
+
+    It must have been well seen, by a slot that held something all along; and it must look like what is expected, or
+    the slot sits on another object.
+    """
+    there = diary.bound[1:] & diary.bound[:-1] & diary.assigned[1:] & (diary.occlusion[1:] < config.well_seen)
+    unlike = (expected.gestalt[:-1].detach() - diary.sensed.gestalt[1:]).abs().mean(-1)
+    return there & (unlike < config.alike)
+
+
+def rehearse(
+    model: LociLooped, diary: Diary, hold: Tensor, config: RehearsalConfig, *, learned: bool,
+    generator: torch.Generator | None,
+) -> tuple[Tensor, dict[str, Tensor]]:
+    """(loss, its parts and what the gates did) of living through a diary."""
+    lived = live(
+        model, diary, hold, learned=learned, noise=config.noise, follows=config.follows, generator=generator
+    )
+    expected, target = lived.expected.map(lambda leaf: leaf[:-1]), diary.sensed.map(lambda leaf: leaf[1:])
+    chosen = comparable(diary, lived.expected, config)
+    weight = chosen.to(target.size.dtype)
+    weight = weight / weight.sum().clamp(min=1)
+    corner = config.corner
+    far = F.smooth_l1_loss(expected.position, target.position, beta=corner, reduction="none").sum(-1) / corner
+    bits = F.binary_cross_entropy(
+        expected.gestalt.clamp(1e-4, 1 - 1e-4), target.gestalt.clamp(0, 1), reduction="none"
+    ).mean(-1)
+    parts = {
+        "position": (weight * far).sum(),
+        "size": (weight * (expected.size - target.size).abs()).sum() / SIZE_UNIT,
+        "gestalt": (weight * bits).sum(),
+        "priority": (weight * (expected.priority - target.priority).abs()).sum() / PRIORITY_UNIT,
+    }
+    loss = sum((getattr(config, f"{name}_weight") * value for name, value in parts.items()), far.new_zeros(()))
+    parts["compared"] = chosen.sum() / diary.bound[1:].sum().clamp(min=1)
+    if learned:
+        own = diary.bound & ~hold
+        loss = loss + opening_cost(lived.alpha, own, config)
+        parts |= openings(lived.alpha, own, diary.occlusion)
+    return loss, parts
+
+
+def opening_cost(alpha: Tensor, own: Tensor, config: RehearsalConfig) -> Tensor:
+    """What open gates (T, B, K, 2) cost. The gate is a rectified tanh, so this is the paper's L0 gradient: a constant
+    pressure on each open gate, none on those that are shut."""
+    price = alpha.new_tensor([config.gestalt_cost, config.position_cost])
+    mine = own.unsqueeze(-1).to(alpha.dtype)
+    return (alpha * mine * price).sum() / mine.sum().clamp(min=1)
+
+
+@torch.no_grad()
+def openings(alpha: Tensor, own: Tensor, occlusion: Tensor) -> dict[str, Tensor]:
+    """Mean openings of gates that were free to choose, for what is in plain sight and for what is hidden."""
+    result: dict[str, Tensor] = {}
+    for name, where in (("seen", occlusion < 0.1), ("hidden", occlusion > 0.9)):
+        rows = (own & where).unsqueeze(-1)
+        mean = (alpha * rows).sum((0, 1, 2)) / rows.sum().clamp(min=1)
+        result |= {f"gestalt_gate_{name}": mean[0], f"position_gate_{name}": mean[1]}
+    return result
+
+
+def _in_time(codes: list[SlotCodes]) -> SlotCodes:
+    names = [field.name for field in dataclasses.fields(SlotCodes)]
+    return SlotCodes(**{name: torch.stack([getattr(step, name) for step in codes]) for name in names})

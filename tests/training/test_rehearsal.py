@@ -1,0 +1,149 @@
+"""What rehearsal means: motion is learnt from diaries alone, and only from what was well seen."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+import torch
+from toy_diary import NETWORK, network, straight_on
+
+from loci_looped.configs.rehearsal import RehearsalConfig
+from loci_looped.training.diary import Diary, joined, mirrored, random_holds
+from loci_looped.training.rehearsal import comparable, live, opening_cost, rehearse
+from loci_looped.training.rollout import roll_out_errors
+
+CALM = RehearsalConfig(noise=0.0, mirrored=False)
+
+
+def nobody(diary: Diary) -> torch.Tensor:
+    return torch.zeros_like(diary.bound)
+
+
+def test_straight_motion_is_learnt_and_beats_a_frozen_object() -> None:
+    model, draw = network(), torch.Generator().manual_seed(1)
+    parameters = [*model.transition.parameters(), *model.gate.parameters()]
+    optimiser = torch.optim.AdamW(parameters, lr=3e-3, weight_decay=0.0)
+    for update in range(120):
+        diary = straight_on(clips=16, seed=update)
+        hold = random_holds((diary.frames, diary.clips, 2), 0.08, 2, 10, draw)
+        loss, _ = rehearse(model, diary, hold, CALM, learned=False, generator=draw)
+        optimiser.zero_grad()
+        loss.backward()
+        torch.nn.utils.clip_grad_norm_(parameters, 1.0)
+        optimiser.step()
+    errors = roll_out_errors(model, straight_on(clips=64, seed=1000))
+    assert errors["straight_5"] < 1e-4
+    assert errors["rolled_5"] < 0.6 * errors["frozen_5"]
+
+
+def test_an_untrained_transition_knows_nothing_about_motion() -> None:
+    errors = roll_out_errors(network(), straight_on())
+    assert errors["rolled_5"] > 0.8 * errors["frozen_5"]
+
+
+def test_the_last_frame_teaches_the_first() -> None:
+    model, diary = network(), straight_on(clips=4)
+    places = diary.sensed.position.clone().requires_grad_()
+    diary = dataclasses.replace(diary, sensed=dataclasses.replace(diary.sensed, position=places))
+    hold = nobody(diary)
+    hold[5:] = True
+    live(model, diary, hold, learned=False).expected.position[-1].sum().backward()
+    assert places.grad is not None
+    assert (places.grad[0].abs().sum() > 0) and (places.grad[4].abs().sum() > 0)
+    assert (places.grad[5:] == 0).all()     # nobody listened
+
+
+def test_who_is_held_perceives_what_it_expects() -> None:
+    model, diary = network(), straight_on(clips=3)
+    hold = nobody(diary)
+    hold[6:9, :, 0] = True
+    lived = live(model, diary, hold, learned=True)
+    assert (lived.alpha[6:9, :, 0] == 0).all()
+    assert (lived.alpha[6:9, :, 1] > 0).any()
+    assert torch.equal(lived.percept.position[6, :, 0], lived.expected.position[5, :, 0])
+
+
+def test_who_holds_nothing_cannot_be_held() -> None:
+    model, diary = network(), straight_on(clips=3)
+    diary.bound[:8, :, 0] = False
+    lived = live(model, diary, torch.ones_like(diary.bound), learned=True)
+    assert (lived.alpha[:8, :, 0] == 1).all()
+    assert (lived.alpha[8:] == 0).all()
+
+
+def test_targets_that_are_hidden_or_look_different_do_not_count() -> None:
+    model, diary = network(), straight_on(clips=2)
+    diary.occlusion[7, 0, 0] = 0.5
+    diary.sensed.gestalt[9, 1, 1] = 1 - diary.sensed.gestalt[9, 1, 1]
+    diary.bound[3, 0, 1] = False
+    diary.assigned[12, 1, 0] = False
+    expected = live(model, diary, torch.ones_like(diary.bound), learned=False).expected
+    counts = comparable(diary, expected, CALM)
+    assert not counts[6, 0, 0] and counts[7, 0, 0]
+    assert not counts[8, 1, 1]
+    assert not counts[2, 0, 1] and not counts[3, 0, 1] and counts[4, 0, 1]
+    assert not counts[11, 1, 0]
+
+
+def test_a_hidden_reading_without_a_target_teaches_nothing() -> None:
+    """A wild reading of something hidden must not be a target; with the gate held shut it must not matter at all."""
+    model, diary = network(), straight_on(clips=2)
+    diary.occlusion[8:] = 1.0
+    hold = nobody(diary)
+    hold[8:] = True
+    loss, _ = rehearse(model, diary, hold, CALM, learned=True, generator=None)
+    diary.sensed.position[8:] += 0.7
+    other, _ = rehearse(model, diary, hold, CALM, learned=True, generator=None)
+    assert torch.equal(loss, other)
+
+
+def test_readings_of_hidden_things_follow_the_gaze() -> None:
+    model, diary = network(), straight_on(clips=2)
+    diary.occlusion[10:] = 1.0
+    moved = dataclasses.replace(diary, looked_at=diary.looked_at + 0.2)
+    hold = nobody(diary)
+    stays = live(model, moved, hold, learned=False, follows=False).percept.position
+    follows = live(model, moved, hold, learned=False, follows=True).percept.position
+    assert torch.equal(stays[:10], follows[:10])
+    assert (follows[10:] - stays[10:]).abs().mean() > 0.1
+
+
+def test_open_gates_cost_and_shut_ones_do_not() -> None:
+    alpha = torch.tensor([0.0, 0.5]).expand(3, 2, 2, 2).clone().requires_grad_()
+    own = torch.ones(3, 2, 2, dtype=torch.bool)
+    own[0] = False
+    cost = opening_cost(alpha, own, dataclasses.replace(CALM, position_cost=0.2, gestalt_cost=0.1))
+    assert float(cost) == pytest.approx(0.1)
+    cost.backward()
+    assert alpha.grad is not None and (alpha.grad[0] == 0).all() and (alpha.grad[1:, ..., 1] > 0).all()
+
+
+def test_mirrored_clips_are_the_same_film_seen_in_a_mirror() -> None:
+    diary = straight_on(clips=32)
+    turned = mirrored(diary, torch.Generator().manual_seed(0))
+    flipped = (turned.sensed.position[0, :, 0, 1] != diary.sensed.position[0, :, 0, 1])
+    assert 0 < int(flipped.sum()) < 32
+    assert torch.equal(turned.sensed.position[..., 0], diary.sensed.position[..., 0])
+    assert torch.equal(turned.sensed.position[..., 1].abs(), diary.sensed.position[..., 1].abs())
+    assert torch.equal(turned.looked_at, turned.sensed.position)
+
+
+def test_holds_have_the_lengths_asked_for() -> None:
+    held = random_holds((60, 40, 3), 0.1, 3, 6, torch.Generator().manual_seed(0))
+    assert not held[:4].any()
+    lengths = []
+    for column in held.flatten(1).T.tolist():
+        run = 0
+        for now in column[:-7]:
+            run = run + 1 if now else 0
+            lengths.append(run)
+    assert max(lengths) >= 6 and held.float().mean() > 0.2
+
+
+def test_diaries_survive_the_way_through_a_checkpoint() -> None:
+    diary = straight_on(clips=3)
+    back = Diary.from_tensors(diary.to_tensors())
+    assert all(torch.equal(a, b) for a, b in zip(diary.to_tensors().values(), back.to_tensors().values(), strict=True))
+    assert joined([diary, back]).clips == 6
+    assert NETWORK.slots == diary.bound.shape[2]
