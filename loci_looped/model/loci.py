@@ -47,6 +47,7 @@ class LociLooped(nn.Module):
         self.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
         if self.config.extensions.he_start:
             self._start_lively()
+        self.transition.begin()
 
     # ---------------------------------------------------------------- one time step
 

@@ -95,6 +95,9 @@ class Transition(nn.Module):
         self.bottleneck = ResidualBlock(config.gestalt, config.gestalt, kernel=1)
         self.size_gain = nn.Parameter(torch.full((1,), transition.size_gain))
 
+    def begin(self) -> None:
+        """Last touches to the weights a network starts with."""
+
     def build_recurrent(self) -> RecurrentLayer:
         return RecurrentLayer(self.config)
 

@@ -37,6 +37,7 @@ class Phase:
     blackout: float
     hold: float
     still: bool = False
+    glimpse: int = 0            # frames a film is cut to; 0 is not at all
 
     @property
     def gate(self) -> GateKind:
@@ -80,4 +81,5 @@ def phase_at(curriculum: Curriculum, update: int, calls: int) -> Phase:
         blackout=max(0.0, blackout) if imagination else 0.0,
         hold=curriculum.hold if imagines else 0.0,
         still=update < curriculum.still_until,
+        glimpse=0 if imagination else curriculum.glimpse,
     )

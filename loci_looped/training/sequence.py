@@ -61,6 +61,8 @@ def unroll(
         weights = dataclasses.replace(weights, centring=0.0, outlines=False)
     if phase.fade >= 1 and _drawn(config.curriculum.colours_share, generator):
         phase = dataclasses.replace(phase, fade=0.0, canvas="colours")
+    if phase.glimpse and not phase.still:
+        frames = _glimpses(frames, phase.glimpse, generator)
     state = model.initial(background)
     held = torch.zeros(frames.shape[0], model.config.slots, dtype=torch.long, device=frames.device)
     losses: list[Tensor] = []
@@ -101,6 +103,16 @@ def _one_frame_each(frames: Tensor, generator: torch.Generator) -> Tensor:
     batch, length = frames.shape[:2]
     chosen = torch.randint(length, (batch,), generator=generator, device=frames.device)
     return frames[torch.arange(batch, device=frames.device), chosen].unsqueeze(1)
+
+
+def _glimpses(frames: Tensor, length: int, generator: torch.Generator) -> Tensor:
+    """(B, T, 3, H, W) -> (B, length, 3, H, W): some successive frames of each clip; of shorter clips all."""
+    batch, whole = frames.shape[:2]
+    if whole <= length:
+        return frames
+    first = torch.randint(whole - length + 1, (batch, 1), generator=generator, device=frames.device)
+    chosen = first + torch.arange(length, device=frames.device)
+    return frames[torch.arange(batch, device=frames.device).unsqueeze(1), chosen]
 
 
 @torch.no_grad()

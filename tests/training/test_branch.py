@@ -190,9 +190,9 @@ def test_parts_that_do_not_fit_are_refused(
 ) -> None:
     for change, sentences in [
         ({"model.gestalt": 12}, ["These would have another shape: ", " (8,) -> (12,)", " more. Leave"]),
-        ({"model.encoder.offsets": False}, ["These would have another shape: encoder.position_blocks", " -> (3, "]),
+        ({"model.extensions.offsets": False}, ["These would have another shape: encoder.position_blocks", " -> (3, "]),
         ({"model.transition.layers": 1}, ["These would be dropped: transition.", "or add parts only"]),
-        ({"model.transition.layers": 1, "model.encoder.offsets": False}, ["another shape: ", "would be dropped: "]),
+        ({"model.transition.layers": 1, "model.extensions.offsets": False}, ["another shape: ", "would be dropped: "]),
     ]:
         config = changed(tiny, **change, **{"curriculum.updates": 50})
         assert _loci(config, tmp_path / "branch", "--start-from", str(run)) == 2

@@ -10,8 +10,6 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from loci_looped.configs.network import LociConfig
-
 from ..blocks import ResidualBlock
 from ..regime import Regime
 from ..state import Memory, Sight, SlotCodes
@@ -21,9 +19,8 @@ from ..transition import Transition
 class InnovationTransition(Transition):
     """Hears innovations, may begin by keeping looks, and may forget what a slot no longer holds."""
 
-    def __init__(self, config: LociConfig):
-        super().__init__(config)
-        if config.extensions.identity_start:
+    def begin(self) -> None:
+        if self.config.extensions.identity_start:
             keep_bits(self.bottleneck)
 
     def forward(
