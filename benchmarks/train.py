@@ -28,7 +28,7 @@ from torch.nn import functional as F
 from torch.utils.flop_counter import FlopCounterMode
 
 from loci_looped.configs.training import DataConfig, TrainConfig, recipe
-from loci_looped.data.scenes import vanish
+from loci_looped.data.render.clips import make_clip
 from loci_looped.data.store.clip_file import save_clip
 from loci_looped.data.store.dataset import Batch
 from loci_looped.inference.networks import load
@@ -279,7 +279,7 @@ def main() -> None:
         return
     with tempfile.TemporaryDirectory() as folder:
         for seed in range(CLIPS):
-            save_clip(vanish.training_clip(seed, recipe("adept-small").model.frame), Path(folder) / f"{seed}.clip")
+            save_clip(make_clip("vanish", seed, recipe("adept-small").model.frame), Path(folder) / f"{seed}.clip")
         measured, best = phases(folder, arguments.network, arguments.seconds)
         ways = compare(folder, arguments.network, arguments.seconds, arguments.rounds) if arguments.rounds else {}
     text = report(measured, best, ways, arguments.network)

@@ -18,9 +18,10 @@ from pathlib import Path
 
 import numpy as np
 
+from loci_looped.data.render.clips import make_clip
 from loci_looped.data.render.scene_render import render_frame
 from loci_looped.data.scenes.scene import Scene
-from loci_looped.data.scenes.vanish import crossing_scene, training_clip, training_scene
+from loci_looped.data.scenes.vanish import crossing_scene, training_scene
 from loci_looped.data.store.dataset import generated_dataset
 
 SIZES = ((32, 48), (40, 60), (80, 120), (160, 240), (320, 480))
@@ -53,7 +54,7 @@ def single_frames(size: tuple[int, int]) -> None:
 
 def training_set(clips: int) -> None:
     """Making the cache of a training run at 40x60, then reading batches from it."""
-    make = partial(training_clip, size=(40, 60))
+    make = partial(make_clip, "vanish", size=(40, 60))
     with tempfile.TemporaryDirectory() as folder:
         wall, processor = timed(lambda: generated_dataset(make, range(clips), cache=Path(folder)))
         dataset = generated_dataset(make, range(clips), cache=Path(folder))

@@ -21,7 +21,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from loci_looped.data.scenes.vanish import control_clip
+from loci_looped.data.render.clips import make_clip
 from loci_looped.inference.networks import load, shipped_networks
 from loci_looped.inference.watch import Watcher, watch
 from loci_looped.model.loci import LociLooped
@@ -39,7 +39,7 @@ def busy(watcher: Watcher) -> Watcher:
 
 def speed(model: LociLooped, count: int, drawing: bool) -> tuple[float, float]:
     """(wall, processor) seconds per frame."""
-    clip = control_clip(7, size=model.config.frame)
+    clip = make_clip("vanish-control", 7, size=model.config.frame)
     watcher = busy(Watcher.begin(model, clip.background, clip.frames[0]))
     board = Storyboard()
     for number in range(3):
@@ -60,7 +60,7 @@ def resident() -> float:
 
 def memory(model: LociLooped, count: int) -> list[tuple[int, float]]:
     """(frame, megabytes) along a stream that never ends by itself."""
-    frames = control_clip(7, size=model.config.frame).frames
+    frames = make_clip("vanish-control", 7, size=model.config.frame).frames
 
     def endless() -> Iterator[NDArray[np.uint8]]:
         return itertools.cycle(frames)

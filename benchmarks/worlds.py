@@ -9,8 +9,9 @@ import resource
 import time
 from collections.abc import Callable
 
+from loci_looped.configs.scenes import BALLS_SCENARIOS
 from loci_looped.data.clip import Clip
-from loci_looped.data.scenes import balls, collide, vanish
+from loci_looped.data.render.clips import make_clip
 
 
 def measure(name: str, make: Callable[[int], Clip], budget: float = 6.0) -> None:
@@ -28,10 +29,10 @@ def measure(name: str, make: Callable[[int], Clip], budget: float = 6.0) -> None
 def main() -> None:
     for size in ((40, 60), (80, 120), (320, 480)):
         shape = f"{size[0]}x{size[1]}"
-        measure(f"vanish {shape}", lambda seed, size=size: vanish.training_clip(seed, size))
-        measure(f"collide {shape}", lambda seed, size=size: collide.clip(seed, size, range(0, 128, 4)))
-    for scenario in balls.SCENARIOS:
-        measure(f"balls {scenario}", lambda seed, scenario=scenario: balls.clip(scenario, seed))
+        measure(f"vanish {shape}", lambda seed, size=size: make_clip("vanish", seed, size))
+        measure(f"collide {shape}", lambda seed, size=size: make_clip("collide", seed, size, range(0, 128, 4)))
+    for scenario in BALLS_SCENARIOS:
+        measure(f"balls {scenario}", lambda seed, scenario=scenario: make_clip(f"balls-{scenario}", seed))
 
 
 if __name__ == "__main__":

@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 from PIL import Image
 
+from loci_looped.data.coordinates import resize
 from loci_looped.data.formats import video
 from loci_looped.data.formats.background import estimate, spread
-from loci_looped.data.formats.images import resize
 from loci_looped.utils.errors import LociError
 
 MEMORY = 3 << 30

@@ -16,7 +16,6 @@ from loci_looped.data.render.draw import empty, quantised
 from loci_looped.data.render.scene_render import render_frame
 from loci_looped.data.scenes.scene import Scene
 from loci_looped.data.scenes.vanish import STRIDE
-from loci_looped.inference.scene_stream import truth_of
 from loci_looped.utils.errors import LociError
 
 Picture = NDArray[np.uint8]
@@ -67,8 +66,8 @@ class ScenePlayback:
         return quantised(empty(self.scene.backdrop, self.size))
 
     def shot(self, number: int) -> tuple[Picture, ObjectTruth | None]:
-        taken = render_frame(self.scene, number * STRIDE, self.size)
-        return taken.image, truth_of(self.scene, taken)
+        drawn = render_frame(self.scene, number * STRIDE, self.size)
+        return drawn.image, drawn.truth(self.scene)
 
     def view(self, number: int) -> bytes:
         # While it runs there is time for one ray per pixel; the first picture is looked at for longer.

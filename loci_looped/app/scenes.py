@@ -6,13 +6,14 @@ from dataclasses import replace
 from typing import Any
 
 from loci_looped.app.settings import Settings
+from loci_looped.configs.scenes import VIOLATIONS
+from loci_looped.data.scenes import make_scene
 from loci_looped.data.scenes.backdrop import Backdrop
 from loci_looped.data.scenes.bodies import COLOURS, MOVER_SHAPES, SHAPES
 from loci_looped.data.scenes.camera import REFERENCE_WIDTH
-from loci_looped.data.scenes.scene import VIOLATIONS, Mover, Scene, Screen
+from loci_looped.data.scenes.scene import Mover, Scene, Screen
 from loci_looped.data.scenes.scene_json import describe, scene_from
-from loci_looped.data.scenes.vanish import STRIDE, crossing_scene, training_scene
-from loci_looped.data.scenes.violations import matched_scenes
+from loci_looped.data.scenes.vanish import STRIDE
 from loci_looped.utils.errors import LociError
 
 LARGEST = 1000.0        # of any number in a scene
@@ -71,11 +72,11 @@ def example(name: str, seed: int) -> Scene:
     if name == "one ball":
         return opening_scene()
     if name == "crossing":
-        return crossing_scene(seed)
+        return make_scene("vanish-control", seed)
     if name == "training":
-        return replace(training_scene(seed), num_frames=123)
+        return replace(make_scene("vanish", seed), num_frames=123)
     if name in VIOLATIONS:
-        return matched_scenes(name, seed)[1]
+        return make_scene(f"violations-{name}", seed)
     raise LociError(f"There is no example {name[:40]!r}. Choose one of: {', '.join(EXAMPLES)}.")
 
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import tyro
 
+from loci_looped.configs.scenes import VIOLATIONS, BallsScenario, ViolationKind
 from loci_looped.utils.errors import LociError
 
 if TYPE_CHECKING:
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
 # Written out, so that `--help` need not load torch; a test compares them with the experiments' own lists.
 ExperimentName = Literal["tracking", "surprise", "interruptions", "imagination", "ablation"]
 Gate = Literal["learned", "open", "visibility", "closed"]
-Kind = Literal["vanish", "appear", "teleport", "colour", "shape", "stop", "pass"]
 
 
 @dataclass(frozen=True)
@@ -48,13 +48,13 @@ class Arguments:
     """ablation: further networks (or kalman) to compare with WHAT on the same scenes."""
     pairs: int = 20
     """surprise: matched pairs of each violation."""
-    kinds: tuple[Kind, ...] = ("vanish", "appear", "teleport", "colour", "shape", "stop", "pass")
+    kinds: tuple[ViolationKind, ...] = VIOLATIONS
     """surprise: which violations."""
     probabilities: tuple[float, ...] = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5)
     """interruptions: how often it is dark. The paper's is 0.2."""
     modes: tuple[Literal["black", "imagine", "auto"], ...] = ("black", "imagine", "auto")
     """imagination: what is shown after the tenth frame: black frames, nothing at all, or the own prediction."""
-    scenario: Literal["interaction", "occlusion", "twolayer", "twolayerdense"] = "interaction"
+    scenario: BallsScenario = "interaction"
     """imagination: which balls. interaction is the paper's collision, occlusion its non-collision set."""
     steps: int = 50
     """imagination: how many frames are imagined; the published sum is over the first 10."""

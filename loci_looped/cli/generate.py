@@ -5,32 +5,26 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated
 
 import tyro
 
+from loci_looped.configs.scenes import GeneratedKind, Layout, Split
 from loci_looped.utils.errors import LociError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from loci_looped.data.clip import Clip
-    from loci_looped.data.store.generate import Clips
 
 PREVIEWED = 6       # clips on the contact sheet
-
-# Written out, so that `--help` need not load the generators; a test compares.
-Kind = Literal[
-    "vanish", "vanish-control", "vanish-control-1", "vanish-surprise",
-    "violations", "violations-vanish", "violations-appear", "violations-teleport", "violations-colour",
-    "violations-shape", "violations-stop", "violations-pass",
-    "collide", "balls", "balls-interaction", "balls-occlusion", "balls-twolayer", "balls-twolayerdense",
-]
 
 
 @dataclass(frozen=True)
 class Arguments:
     """Make clips. The same kind, seed and size give the same bytes, so nothing needs to be downloaded or kept."""
 
-    kind: tyro.conf.Positional[Kind]
+    kind: tyro.conf.Positional[GeneratedKind]
     """vanish: ADEPT-like training scenes. vanish-control, vanish-surprise: the test scenario, matched by seed.
     violations: pairs of a control and an impossible event, seven kinds in turn. collide: CLEVRER-like. balls: G-SWM."""
     out: Path
@@ -41,9 +35,9 @@ class Arguments:
     """Height x width in pixels, such as 80x120. Without it: 40x60 (vanish), 80x120 (collide), 64x64 (balls)."""
     seed: int = 0
     """The first seed; the next scenes take the next ones."""
-    layout: Literal["native", "adept", "clevrer", "gswm", "loci"] = "native"
+    layout: Layout = "native"
     """native: a .clip file per clip. adept: imgs, masks, yaml. clevrer: mp4, json, masks. gswm, loci: one HDF5 file."""
-    split: Literal["train", "val", "test"] | None = None
+    split: Split | None = None
     """Only balls: regenerate this split of the published data set; --seed is then the number of the first sequence."""
     preview: bool = False
     """Also write preview.png, a contact sheet of the first clips."""
@@ -57,39 +51,33 @@ def main(argv: list[str]) -> int:
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-    from loci_looped.data.store.generate import Order, produce
+    from loci_looped.data.store.generate import generate, specs_of
     from loci_looped.viz.contact_sheet import write_sheet
 
-    order = Order(
-        kind=arguments.kind,
-        seeds=range(arguments.seed, arguments.seed + arguments.count),
-        out=arguments.out,
-        size=parse_size(arguments.size) if arguments.size else None,
-        layout=arguments.layout,
-        split=arguments.split,
-        overwrite=arguments.overwrite,
-    )
+    size = parse_size(arguments.size) if arguments.size else None
+    seeds = range(arguments.seed, arguments.seed + arguments.count)
+    specs = specs_of(arguments.kind, seeds, size, arguments.split)
     shown: list[Clip] = []
     tally = {True: 0, False: 0}
     bar = Progress(TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn(),
                    console=Console(stderr=True))
     with bar:
-        task = bar.add_task(arguments.kind, total=arguments.count)
+        task = bar.add_task(arguments.kind, total=len(specs))
 
-        def report(count: int, fresh: bool, clips: Clips) -> None:
-            tally[fresh] += count
+        def on_clip(fresh: bool, clip: Callable[[], Clip]) -> None:
+            tally[fresh] += 1
             if arguments.preview and len(shown) < PREVIEWED:
-                shown.extend(clips()[: PREVIEWED - len(shown)])
+                shown.append(clip())
             bar.advance(task)
 
-        produce(order, report)
-    height, width = order.frame_size
+        generate(specs, arguments.out, on_clip, arguments.layout, arguments.overwrite)
+    height, width = specs[0].size
     kept = f" {tally[False]} more were there already." if tally[False] else ""
     made = "1 clip" if tally[True] == 1 else f"{tally[True]} clips"
-    print(f"{made} of {height}x{width} written to {order.out} ({order.layout}).{kept}")
+    print(f"{made} of {height}x{width} written to {arguments.out} ({arguments.layout}).{kept}")
     if shown:
-        write_sheet(order.out / "preview.png", shown)
-        print(f"Contact sheet: {order.out / 'preview.png'}")
+        write_sheet(arguments.out / "preview.png", shown)
+        print(f"Contact sheet: {arguments.out / 'preview.png'}")
     return 0
 
 

@@ -32,34 +32,34 @@ class Arguments:
 def main(argv: list[str]) -> int:
     arguments = tyro.cli(Arguments, args=argv, prog="loci inspect")
 
-    from loci_looped.data.formats.collection import open_shelf
+    from loci_looped.data.store.collection import open_collection
     from loci_looped.viz.contact_sheet import write_sheet
 
     if arguments.clips < 1:
         raise LociError(f"--clips is at least 1, not {arguments.clips}.")
-    shelf = open_shelf(arguments.path)
-    some = sorted({round(i * (len(shelf) - 1) / max(1, arguments.clips - 1)) for i in range(arguments.clips)})
-    print(f"{shelf.path}: {shelf.kind}, {len(shelf)} in all")
+    collection = open_collection(arguments.path)
+    some = sorted({round(i * (len(collection) - 1) / max(1, arguments.clips - 1)) for i in range(arguments.clips)})
+    print(f"{collection.path}: {collection.kind}, {len(collection)} in all")
     shown: list[Clip] = []
     damaged = 0
-    for index in range(len(shelf)) if arguments.check else [i for i in some if i < len(shelf)]:
+    for index in range(len(collection)) if arguments.check else [i for i in some if i < len(collection)]:
         try:
-            reading = shelf.read(index)
+            reading = collection.read(index)
         except LociError as error:
             damaged += 1
-            print(f"\n{shelf.names[index]}: {error}")
+            print(f"\n{collection.names[index]}: {error}")
             continue
         if index in some:
             shown.append(reading.clip)
-            print("\n" + describe(shelf.names[index], reading))
+            print("\n" + describe(collection.names[index], reading))
     if shown:
         sheet = arguments.out or Path(f"{arguments.path.resolve().stem}-sheet.png")
         write_sheet(sheet, shown)
         print(f"\nContact sheet: {sheet.with_suffix('.png')}")
     if damaged:
-        raise LociError(f"{damaged} of the clips read in {shelf.path} are damaged; they are listed above.")
+        raise LociError(f"{damaged} of the clips read in {collection.path} are damaged; they are listed above.")
     if arguments.check:
-        print(f"All {len(shelf)} can be read.")
+        print(f"All {len(collection)} can be read.")
     return 0
 
 

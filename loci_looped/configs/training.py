@@ -11,14 +11,13 @@ from loci_looped.configs.curriculum import Curriculum
 from loci_looped.configs.network import LociConfig
 from loci_looped.configs.presets import PRESETS as NETWORKS
 from loci_looped.configs.rehearsal import RehearsalConfig
+from loci_looped.configs.scenes import TrainingScene
 from loci_looped.utils.errors import LociError
-
-SceneName = Literal["vanish", "collide", "balls-interaction", "balls-occlusion"]
 
 
 @dataclass(frozen=True)
 class DataConfig:
-    world: SceneName = "vanish"
+    world: TrainingScene = "vanish"
     """The generator. Where `folder` is given, only the validation scenes come from it."""
     folder: str = ""
     """Train on clips on disk instead: a folder of stored clips (loci generate makes such folders)."""
@@ -26,7 +25,7 @@ class DataConfig:
     """How many different clips are generated."""
     first_seed: int = 0
     stride: int = 1
-    """Use every so-manieth frame, beginning anywhere in the first stride."""
+    """Use every n-th frame, beginning anywhere in the first n."""
     batch: int = 16
     """Clips per update, over all processes together."""
 

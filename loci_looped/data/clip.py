@@ -8,6 +8,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from loci_looped.data.coordinates import Size, inside, resize, resize_masks, resize_pixels
 from loci_looped.utils.errors import LociError
 
 ObjectKind = Literal["mover", "screen"]
@@ -54,10 +55,34 @@ class ObjectTruth:
 
     def in_image(self) -> NDArray[np.bool_]:
         """(T, O) is the object's centre inside the image?"""
-        height, width = self.object_masks.shape[2:]
-        row, column = self.positions[..., 0], self.positions[..., 1]
-        with np.errstate(invalid="ignore"):
-            return (row >= -0.5) & (row <= height - 0.5) & (column >= -0.5) & (column <= width - 0.5)
+        return inside(self.positions, self.size)
+
+    @property
+    def size(self) -> Size:
+        """(H, W) of the masks, in pixels."""
+        return self.object_masks.shape[2], self.object_masks.shape[3]
+
+    def pick(self, frames: slice) -> ObjectTruth:
+        """The truth about some of the frames."""
+        return replace(
+            self, positions=self.positions[frames], visible_masks=self.visible_masks[frames],
+            object_masks=self.object_masks[frames], depths=self.depths[frames],
+        )
+
+    def at(self, t: int) -> ObjectTruth:
+        """The truth about frame t, still with a time axis."""
+        if not 0 <= t < len(self.positions):
+            raise IndexError(f"frame {t} of {len(self.positions)}")
+        return self.pick(slice(t, t + 1))
+
+    def resized(self, size: Size) -> ObjectTruth:
+        """The same in an image of another size (H, W)."""
+        if size == self.size:
+            return self
+        return replace(
+            self, positions=resize_pixels(self.positions, self.size, size).astype(np.float32),
+            visible_masks=resize_masks(self.visible_masks, size), object_masks=resize_masks(self.object_masks, size),
+        )
 
 
 @dataclass(frozen=True)
@@ -85,25 +110,35 @@ class Clip:
             )
 
     @property
-    def size(self) -> tuple[int, int]:
+    def size(self) -> Size:
         """(H, W) in pixels."""
         return self.frames.shape[1], self.frames.shape[2]
 
     def __len__(self) -> int:
         return self.frames.shape[0]
 
-    def strided(self, stride: int, start: int = 0) -> Clip:
-        """Every `stride`-th frame from `start` on, with truth and events moved to the new frame numbers."""
-        if stride < 1 or not 0 <= start < len(self):
-            raise LociError(f"Stride {stride} from frame {start} does not fit a clip of {len(self)} frames.")
-        pick = slice(start, None, stride)
-        truth = self.truth and replace(
-            self.truth,
-            positions=self.truth.positions[pick],
-            visible_masks=self.truth.visible_masks[pick],
-            object_masks=self.truth.object_masks[pick],
-            depths=self.truth.depths[pick],
+    def known_truth(self) -> ObjectTruth:
+        """The truth, for those who cannot do without."""
+        if self.truth is None:
+            raise LociError(f"{self.source or 'This clip'} has no truth about its objects, so it cannot be written.")
+        return self.truth
+
+    def resized(self, size: Size) -> Clip:
+        """The clip at another size (H, W), its truth with it."""
+        if size == self.size:
+            return self
+        return replace(
+            self, frames=np.stack([resize(np.asarray(frame), size) for frame in self.frames]),
+            background=resize(np.asarray(self.background), size), truth=self.truth and self.truth.resized(size),
         )
+
+    def strided(self, stride: int, start: int = 0, stop: int | None = None) -> Clip:
+        """Every `stride`-th frame from `start` up to `stop`, with truth and events moved to the new frame numbers."""
+        if stride < 1 or not 0 <= start < len(self) or (stop is not None and stop <= start):
+            raise LociError(f"Stride {stride} from frame {start} does not fit a clip of {len(self)} frames.")
+        pick = slice(start, stop, stride)
+        frames = self.frames[pick]
         # An event between two kept frames is first seen in the later one.
-        events = tuple(replace(e, frame=max(0, -(-(e.frame - start) // stride))) for e in self.events)
-        return replace(self, frames=self.frames[pick], truth=truth, events=events)
+        moved = (replace(e, frame=max(0, -(-(e.frame - start) // stride))) for e in self.events)
+        events = tuple(event for event in moved if event.frame < len(frames))
+        return replace(self, frames=frames, truth=self.truth and self.truth.pick(pick), events=events)

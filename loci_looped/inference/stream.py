@@ -20,9 +20,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from loci_looped.data.clip import Clip, Event, ObjectTruth
+from loci_looped.data.coordinates import Size, resize
 from loci_looped.data.formats import video
 from loci_looped.data.formats.background import estimate, spread
-from loci_looped.data.formats.images import Size, read_rgb, resize
+from loci_looped.data.formats.images import read_rgb
 from loci_looped.data.formats.video import ALL, Selection
 from loci_looped.utils.errors import LociError
 
@@ -42,7 +43,7 @@ class Frame:
 
 @dataclass(frozen=True)
 class Source:
-    """A stream of shots. `shots()` begins anew each time, unless the stream is `live`."""
+    """A stream of frames. `frames()` begins anew each time, unless the stream is `live`."""
 
     name: str
     frames: Callable[[], Iterator[Frame]]
@@ -128,19 +129,11 @@ def _clip(clip: Clip, selection: Selection) -> Source:
 
     def frames() -> Iterator[Frame]:
         for t in numbers:
-            yield Frame(clip.frames[t], truth_at(clip.truth, t) if clip.truth is not None else None)
+            yield Frame(clip.frames[t], clip.truth and clip.truth.at(t))
 
     untouched = numbers == range(len(clip))
     return Source(clip.source or "clip", frames, CLIP_FPS, len(numbers), clip.background,
                   events=clip.events if untouched else ())
-
-
-def truth_at(truth: ObjectTruth, t: int) -> ObjectTruth:
-    """One row of the truth, still with a time axis."""
-    return ObjectTruth(
-        truth.names, truth.kinds, truth.positions[t : t + 1], truth.visible_masks[t : t + 1],
-        truth.object_masks[t : t + 1], truth.depths[t : t + 1],
-    )
 
 
 def _array(frames: Any, selection: Selection) -> Source:

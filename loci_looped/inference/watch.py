@@ -17,7 +17,7 @@ import torch
 from torch import Tensor
 
 from loci_looped.data.clip import ObjectTruth
-from loci_looped.data.formats.images import resize, resize_masks
+from loci_looped.data.coordinates import resize
 from loci_looped.data.formats.video import ALL, Selection
 from loci_looped.inference.belief import Belief, believe_now, screen_slot, slot_on
 from loci_looped.inference.stream import Picture, Watchable, background_of, open_source
@@ -134,8 +134,7 @@ class Watcher:
         output = output.to("cpu")
         areas = (belief.whole_masks[0] > 0.5).sum((1, 2)).float()
         largest = torch.where(output.bound[0], torch.maximum(self.largest, areas), 0.0)
-        if truth is not None and truth.object_masks.shape[2:] != size:
-            truth = _resized(truth, size)
+        truth = truth and truth.resized(size)
         seen = FrameResult(
             number=self.number, time=self.number / self.fps, picture=picture,
             frame=np.zeros_like(frame) if blackout else frame, background=self.background,
@@ -154,15 +153,6 @@ def _screen(output: StepOutput, belief: Belief, largest: Tensor, truth: ObjectTr
         if found is not None:
             return found
     return screen_slot(largest, bound, whole.shape[1] * whole.shape[2])
-
-
-def _resized(truth: ObjectTruth, size: tuple[int, int]) -> ObjectTruth:
-    height, width = truth.object_masks.shape[2:]
-    scale = np.array([(size[0] - 1) / max(1, height - 1), (size[1] - 1) / max(1, width - 1)], np.float32)
-    return ObjectTruth(
-        truth.names, truth.kinds, truth.positions * scale, resize_masks(truth.visible_masks, size),
-        resize_masks(truth.object_masks, size), truth.depths,
-    )
 
 
 def watch(

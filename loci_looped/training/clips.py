@@ -9,9 +9,9 @@ from functools import partial
 
 import numpy as np
 
-from loci_looped.configs.training import DataConfig, SceneName, TrainConfig
-from loci_looped.data.clip import Clip
-from loci_looped.data.scenes import generators
+from loci_looped.configs.scenes import TrainingScene
+from loci_looped.configs.training import DataConfig, TrainConfig
+from loci_looped.data.render.clips import make_clip
 from loci_looped.data.store.clip_file import load_clip
 from loci_looped.data.store.dataset import Batch, ClipDataset, StoredClips, generated_dataset
 from loci_looped.utils.cache import cache_folder
@@ -19,7 +19,7 @@ from loci_looped.utils.errors import LociError
 
 Report = Callable[[int, int], None]
 
-MOST_OBJECTS: dict[SceneName, int] = {"vanish": 4, "collide": 6, "balls-interaction": 3, "balls-occlusion": 3}
+MOST_OBJECTS: dict[TrainingScene, int] = {"vanish": 4, "collide": 6, "balls-interaction": 3, "balls-occlusion": 3}
 """The largest number of objects in a clip of each generator, a screen included."""
 
 
@@ -56,16 +56,11 @@ def open_dataset(config: TrainConfig, size: tuple[int, int], report: Report | No
         _check_slots(config, MOST_OBJECTS[data.world], f"clips of the world {data.world}")
         seeds = range(data.first_seed, data.first_seed + data.clips)
         clips = TrainingClips(generated_dataset(
-            partial(_generated, kind=data.world, size=size), seeds, batch_size=data.batch, seed=config.seed,
+            partial(make_clip, data.world, size=size), seeds, batch_size=data.batch, seed=config.seed,
             cache=cache_folder() / _cache_name(data, size), on_progress=report,
         ), data.stride)
     _check_shape(clips, size)
     return clips
-
-
-def _generated(seed: int, *, kind: str, size: tuple[int, int]) -> Clip:
-    (clip,) = generators.generator_of(kind).make(seed, size)
-    return clip
 
 
 def _most_objects(stored: StoredClips) -> tuple[int, str]:

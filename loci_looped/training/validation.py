@@ -8,18 +8,13 @@ from dataclasses import asdict, dataclass
 import numpy as np
 import torch
 
+from loci_looped.configs.scenes import FIRST_HELD_OUT_SEED, FIRST_VALIDATION_SEED
 from loci_looped.data.clip import Clip
 from loci_looped.data.coordinates import to_pixels
-from loci_looped.data.scenes import generators, vanish
+from loci_looped.data.render.clips import make_clip
 from loci_looped.evaluation.metrics.tracking import Track, TrackingTable, summarise, tracking_table
 from loci_looped.inference.belief import believe_now
 from loci_looped.model import GateKind, LociLooped, Regime
-
-FIRST_VALIDATION_SEED = 1000
-"""Validation scenes are control scenes from here on; the test seeds 0 to 999 are never looked at during training."""
-
-HELD_OUT_SEED = 900_000_000
-"""Worlds without control scenes are validated on clips from here on, far beyond any that are trained on."""
 
 
 @dataclass(frozen=True)
@@ -54,9 +49,8 @@ class Validation:
 def validation_clips(count: int, size: tuple[int, int], world: str = "vanish", stride: int = 1) -> list[Clip]:
     """Scenes that are never trained on: for the vanish world the control scenes of the tracking experiment."""
     if world == "vanish":
-        return [vanish.control_clip(FIRST_VALIDATION_SEED + i, movers=2, size=size) for i in range(count)]
-    made = (generators.generator_of(world).make(HELD_OUT_SEED + i, size) for i in range(count))
-    return [clip.strided(stride) for (clip,) in made]
+        return [make_clip("vanish-control", FIRST_VALIDATION_SEED + i, size) for i in range(count)]
+    return [make_clip(world, FIRST_HELD_OUT_SEED + i, size).strided(stride) for i in range(count)]
 
 
 @torch.no_grad()

@@ -17,7 +17,7 @@ from loci_looped.app.server import create_app
 from loci_looped.app.settings import Settings
 from loci_looped.cli.lab import listen
 from loci_looped.data.formats.film_writer import write_film
-from loci_looped.data.scenes.vanish import control_clip
+from loci_looped.data.render.clips import make_clip
 from loci_looped.inference.networks import load, shipped_networks
 from loci_looped.model.loci import LociLooped
 
@@ -203,7 +203,7 @@ def test_a_scene_travels_in_a_link(page: Page, address: str) -> None:
 
 
 def test_a_film_is_uploaded_and_a_text_file_in_its_clothes_is_refused(page: Page, tmp_path: Path) -> None:
-    write_film(tmp_path / "balls.mp4", control_clip(7, samples=1, size=(80, 120)).frames[:30], fps=25)
+    write_film(tmp_path / "balls.mp4", make_clip("vanish-control", 7, samples=1, size=(80, 120)).frames[:30], fps=25)
     page.set_input_files("#film", tmp_path / "balls.mp4")
     until(page, "window.lab.clip !== null && window.lab.cursor() >= 4")
     assert "balls.mp4: 10 frames" in page.inner_text("#upload-state")

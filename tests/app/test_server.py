@@ -23,7 +23,7 @@ from loci_looped.app.wire import unpack
 from loci_looped.cli.lab import listen
 from loci_looped.cli.main import main
 from loci_looped.data.formats.film_writer import write_film
-from loci_looped.data.scenes.vanish import control_clip
+from loci_looped.data.render.clips import make_clip
 from loci_looped.inference.networks import save_network
 from loci_looped.model.loci import LociLooped
 from loci_looped.utils.errors import LociError
@@ -47,7 +47,7 @@ def upload(client: TestClient, name: str, content: bytes) -> Any:
 @pytest.fixture(scope="module")
 def film(tmp_path_factory: pytest.TempPathFactory) -> bytes:
     path = tmp_path_factory.mktemp("film") / "film.mp4"
-    write_film(path, control_clip(7, samples=1, size=(80, 120)).frames[:20], fps=25)
+    write_film(path, make_clip("vanish-control", 7, samples=1, size=(80, 120)).frames[:20], fps=25)
     return path.read_bytes()
 
 

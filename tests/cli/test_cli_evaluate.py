@@ -15,8 +15,7 @@ from loci_looped.cli import evaluate
 from loci_looped.cli.main import main
 from loci_looped.configs.presets import preset
 from loci_looped.configs.training import recipe
-from loci_looped.data.scenes import vanish
-from loci_looped.data.scenes.scene import VIOLATIONS
+from loci_looped.data.render.clips import make_clip
 from loci_looped.data.store.clip_file import save_clip
 from loci_looped.evaluation.evaluated_model import open_model
 from loci_looped.evaluation.experiments import evaluation, scoring
@@ -47,7 +46,6 @@ def test_the_words_of_the_command_line_are_those_of_the_experiments() -> None:
     hints = get_type_hints(evaluate.Arguments)
     assert get_args(evaluate.ExperimentName) == evaluation.EXPERIMENTS
     assert get_args(evaluate.Gate) == get_args(GateKind)
-    assert evaluate.Arguments("x").kinds == VIOLATIONS == get_args(evaluate.Kind)
     assert evaluate.Arguments("x").probabilities == evaluation.Options("interruptions").probabilities
     assert evaluate.Arguments("x").modes == evaluation.MODES
     assert evaluate.Arguments("x").steps == evaluation.imagination.STEPS
@@ -122,7 +120,7 @@ def test_interruptions_and_imagination_with_untrained_networks(network: str, tmp
 
 def test_clips_of_the_users_own(network: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     folder = tmp_path / "clips"
-    clip = vanish.control_clip(2, 1, (16, 24), samples=1)
+    clip = make_clip("vanish-control-1", 2, (16, 24), samples=1)
     save_clip(clip, folder / "a.clip")
     save_clip(dataclasses.replace(clip, truth=None, source="film.mp4"), folder / "b.clip")
     arguments = ["evaluate", network, "--clips", str(folder), "--gate", "open", "--json", str(tmp_path / "c.json")]

@@ -13,7 +13,7 @@ import torch
 from loci_looped.cli.main import main
 from loci_looped.data.formats import video
 from loci_looped.data.formats.film_writer import write_film
-from loci_looped.data.scenes.vanish import control_clip
+from loci_looped.data.render.clips import make_clip
 from loci_looped.inference.networks import save_network
 from loci_looped.model.loci import LociLooped
 from loci_looped.viz.table import COLUMNS
@@ -28,7 +28,7 @@ def network(tmp_path_factory: pytest.TempPathFactory) -> str:
 @pytest.fixture(scope="module")
 def film(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("films") / "two balls.mp4"
-    write_film(path, control_clip(7, samples=1, size=(80, 120)).frames[:6], fps=8)
+    write_film(path, make_clip("vanish-control", 7, samples=1, size=(80, 120)).frames[:6], fps=8)
     return path
 
 
@@ -61,7 +61,7 @@ def test_a_range_of_a_generated_scene(network: str, tmp_path: Path) -> None:
 
 def test_a_name_cannot_break_the_page(network: str, tmp_path: Path) -> None:
     path = tmp_path / "<script>alert(1)<script>.mp4"
-    write_film(path, control_clip(7, samples=1).frames[:2], fps=8)
+    write_film(path, make_clip("vanish-control", 7, samples=1).frames[:2], fps=8)
     assert main(["watch", str(path), "--network", network, "--out", str(tmp_path / "r")]) == 0
     assert "<script>alert" not in (tmp_path / "r" / "index.html").read_text()
 
@@ -115,7 +115,7 @@ def test_an_endless_stream_is_ended_by_the_keyboard_and_kept(
     from loci_looped.inference.networks import load
 
     monkeypatch.setattr(sources, "LIVE_SAMPLES", 4)
-    frames = control_clip(7, samples=1).frames
+    frames = make_clip("vanish-control", 7, samples=1).frames
 
     def camera() -> Iterator[np.ndarray]:
         for number in itertools.count():

@@ -11,7 +11,7 @@ from PIL import Image
 
 from loci_looped.data.formats.film_writer import write_film
 from loci_looped.data.formats.video import Selection
-from loci_looped.data.scenes.vanish import control_clip
+from loci_looped.data.render.clips import make_clip
 from loci_looped.inference.stream import background_of, open_source
 from loci_looped.inference.watch import Loci, as_loci, to_picture, to_tensor, watch
 from loci_looped.model.loci import LociLooped
@@ -26,7 +26,7 @@ def model() -> LociLooped:
 
 @pytest.fixture(scope="module")
 def frames() -> np.ndarray:
-    return control_clip(7, samples=1).frames[:12]
+    return make_clip("vanish-control", 7, samples=1).frames[:12]
 
 
 def test_every_frame_is_told_once_with_all_that_is_promised(model: LociLooped, frames: np.ndarray) -> None:
@@ -158,11 +158,9 @@ def test_a_text_file_is_not_a_film(model: LociLooped, tmp_path: Path) -> None:
 
 
 def test_every_named_scene_is_the_one_the_generators_make() -> None:
-    from loci_looped.data.scenes.vanish import surprise_clip
-    from loci_looped.data.scenes.violations import matched_pair
-
-    control, violated = matched_pair("colour", 4, samples=3)
-    for name, clip in (("surprise", surprise_clip(4)), ("colour", violated), ("colour-control", control)):
+    for name, scene in (("surprise", "vanish-surprise"), ("control-1", "vanish-control-1"), ("training", "vanish"),
+                        ("colour", "violations-colour"), ("colour-control", "violations-colour-control")):
+        clip = make_clip(scene, 4, frames=range(0, 12, 3))
         frames = list(open_source(f"vanish:seed=4,kind={name}").frames())
         assert len(frames) == len(clip) == 80
         for t in (0, 35, 79):

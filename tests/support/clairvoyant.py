@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 import torch
@@ -16,6 +17,7 @@ from torch import Tensor
 from loci_looped.baselines.protocol import Expectation, Slots
 from loci_looped.data.clip import Clip, Event, ObjectTruth
 from loci_looped.data.coordinates import from_pixels
+from loci_looped.data.store.clip_spec import StoredClip
 from loci_looped.evaluation.evaluated_model import EvaluatedModel
 
 SIZE = (24, 36)
@@ -64,17 +66,16 @@ def clip_of(seed: int, surprise: bool = False, told: bool = True) -> Clip:
 
 
 @dataclass(frozen=True)
-class FakeTake:
+class ClipInMemory(StoredClip):
     clip: Clip
-
-    def key(self) -> str:
-        return ""
 
     def make(self) -> Clip:
         return self.clip
 
-    def name(self, clip: Clip) -> Clip:
-        return clip
+
+def spec_of(clip: Clip) -> ClipInMemory:
+    """A clip of an experiment that is neither generated nor read."""
+    return ClipInMemory(Path(), clip.size, clip)
 
 
 class Clairvoyant:

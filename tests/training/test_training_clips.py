@@ -11,9 +11,11 @@ import pytest
 import torch
 from squares import SIZE, square_clip
 
-from loci_looped.configs.training import SceneName, TrainConfig
+from loci_looped.configs.scenes import TrainingScene
+from loci_looped.configs.training import TrainConfig
+from loci_looped.data import scenes
 from loci_looped.data.clip import Clip, ObjectTruth
-from loci_looped.data.scenes import generators
+from loci_looped.data.render.clips import make_clip
 from loci_looped.data.store.clip_file import save_clip
 from loci_looped.training.clips import MOST_OBJECTS, open_dataset
 from loci_looped.utils.errors import LociError
@@ -98,12 +100,10 @@ def test_a_stored_clip_with_more_objects_than_slots_is_named(
 
 
 def test_the_known_numbers_of_objects_are_those_of_the_generators() -> None:
-    assert set(MOST_OBJECTS) == set(get_args(SceneName))
+    assert set(MOST_OBJECTS) == set(get_args(TrainingScene))
     for kind in ("vanish", "collide"):
-        motion = generators.generator_of(kind).motion
-        assert motion is not None
-        counts = [motion(seed)[0].half_extents.shape[0] for seed in range(24)]
+        counts = [scenes.motion_of(kind, seed).half_extents.shape[0] for seed in range(24)]
         assert max(counts) == MOST_OBJECTS[kind]
     for kind in ("balls-interaction", "balls-occlusion"):
-        (clip,) = generators.generator_of(kind).make(0, (64, 64))
+        clip = make_clip(kind, 0)
         assert clip.truth is not None and clip.truth.count == MOST_OBJECTS[kind]

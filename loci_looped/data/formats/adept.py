@@ -1,4 +1,4 @@
-"""ADEPT's folders: `<video>/imgs`, `<video>/masks`, `<video>/<video>_ann.yaml`, as released and as we write them.
+"""ADEPT's folders: `<video>/imgs`, `<video>/masks`, `<video>/<video>_ann.yaml`. Reading and writing both.
 
 Differences to the released loader, on purpose: positions use the focal length the data was rendered with (525 px),
 videos come in sorted order, masks are found by the time in their name and not by counting, and what is broken is told.
@@ -7,29 +7,30 @@ videos come in sorted order, masks are found by the time in their name and not b
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from loci_looped.data.clip import Clip, Event, ObjectTruth
-from loci_looped.data.events import hiding, presence
-from loci_looped.data.formats import adept_masks
+from loci_looped.data.clip import Clip, ObjectTruth
+from loci_looped.data.coordinates import Size, resize
+from loci_looped.data.formats import adept_masks, rle
+from loci_looped.data.formats.adept_events import derived_events, stored_events
 from loci_looped.data.formats.background import from_masks
-from loci_looped.data.formats.geometry import Pose, camera_facts, drawn_masks, euler, is_known_shape, project
-from loci_looped.data.formats.images import Size, in_number_order, read_rgb, resize
+from loci_looped.data.formats.geometry import Pose, drawn_masks, is_known_shape
+from loci_looped.data.formats.images import in_number_order, read_rgb, save_png
 from loci_looped.data.formats.read_result import ReadResult
 from loci_looped.data.formats.video import ALL, Selection, pictures_in
-from loci_looped.data.scenes.camera import Camera
+from loci_looped.data.scenes.camera import Camera, camera_facts, camera_from, project
+from loci_looped.data.scenes.world_motion import WorldMotion, seen_motion
 from loci_looped.utils.errors import LociError
 
-# The test cases, and the indices in which something impossible happens; the other indices are controls.
-SURPRISING: dict[str, tuple[int, ...]] = {
-    "disappear_fixed": (1,), "disappear": (2,), "overturn": (0, 3), "discontinuous": (1, 2), "delay": (1,),
-    "block": (1,),
-}
+TYPES = {"cube": "Cube", "sphere": "Sphere", "cylinder": "Cylinder", "cone": "Cone"}      # others are called spheres
 
 
 @dataclass(frozen=True)
@@ -57,13 +58,6 @@ def videos(root: str | Path) -> list[Path]:
     if not found:
         raise LociError(f"{root} holds no ADEPT videos: each is a folder with imgs/, masks/ and a .yaml file in it.")
     return found
-
-
-def is_surprising(case_name: str) -> bool:
-    """Is this one of the test scenes with a violation? Names look like human_disappear_fixed_Cube_1."""
-    case = next((name for name in SURPRISING if f"{name}_" in f"{case_name}_"), None)     # the longer name comes first
-    index = case_name.rpartition("_")[2]
-    return case is not None and index.isdigit() and int(index) in SURPRISING[case]
 
 
 def read(folder: str | Path, selection: Selection = ALL) -> ReadResult:
@@ -106,7 +100,8 @@ def read(folder: str | Path, selection: Selection = ALL) -> ReadResult:
         depths=depths,
     )
     image, known, more = _background(folder, frames, visible)
-    events = _stored_events(annotation, chosen, folder) or _derived_events(annotation, chosen, things, truth)
+    screens = {number: thing.entries[0] for number, thing in enumerate(things) if thing.is_screen}
+    events = stored_events(annotation, chosen, folder) or derived_events(annotation, chosen, screens, truth)
     clip = Clip(frames, image, truth, events, source=f"adept/{folder.name}", camera=camera_facts(camera))
     return ReadResult(clip, known, (*notes, *more))
 
@@ -216,42 +211,6 @@ def _redrawn(
     return visible, whole
 
 
-def _stored_events(annotation: dict[str, Any], chosen: range, folder: Path) -> tuple[Event, ...]:
-    """The events our writer adds, in the numbering of the chosen frames: each at the first one not before it."""
-    entries = annotation.get("events") or ()
-    try:
-        stored = [Event(entry["kind"], int(entry["frame"]), entry["object"]) for entry in entries]
-    except (KeyError, TypeError, ValueError) as error:
-        raise LociError(f"The events in the annotation of {folder} cannot be understood ({error}).") from error
-    late = [replace(event, frame=max(0, -(-(event.frame - chosen.start) // chosen.step))) for event in stored]
-    return tuple(event for event in late if event.frame < len(chosen))
-
-
-def _derived_events(
-    annotation: dict[str, Any], chosen: range, things: list[Thing], truth: ObjectTruth
-) -> tuple[Event, ...]:
-    """What the release's own annotation shows: hiding, removals, falling screens, and whether it is a surprise."""
-    events = (*hiding(truth), *presence(truth), *_falls(annotation["scene"], chosen, things))
-    if not is_surprising(str(annotation.get("case_name", ""))):
-        return events
-    return (*events, *(replace(event, kind="violation") for event in events if event.kind == "removed"))
-
-
-def _falls(scene: list[Any], chosen: range, things: list[Thing]) -> list[Event]:
-    """`screen_falls`: the first frame in which a screen that ends lying has left its last upright moment."""
-    events = []
-    for number, thing in enumerate(things):
-        if not thing.is_screen:
-            continue
-        turns = [euler(np.asarray(scene[index]["objects"][thing.entries[0]].get("rotation", (0, 0, 0)), dtype=float))
-                 for index in chosen]
-        upright = np.array([turn[2, 2] for turn in turns])          # cosine of the tilt
-        standing = np.flatnonzero(upright > 0.9999)
-        if len(standing) and upright[-1] < 0.7:
-            events.append(Event("screen_falls", int(standing[-1]) + 1, number))
-    return events
-
-
 def _background(
     folder: Path, frames: NDArray[np.uint8], visible: NDArray[np.bool_]
 ) -> tuple[NDArray[np.uint8], NDArray[np.bool_], list[str]]:
@@ -265,3 +224,105 @@ def _background(
     share = f"{hidden} pixels ({100 * hidden / found.known.size:.1f} %)"
     notes = [f"{folder}: {share} of the background are never uncovered; they are grey."] if hidden else []
     return found.image, found.known, notes
+
+
+# ---------------------------------------------------------------------------------------- writing
+
+def write(
+    root: str | Path, name: str, clip: Clip, fps: float = 25.0, motion: WorldMotion | None = None,
+    overwrite: bool = False,
+) -> Path:
+    """`<root>/<name>/` with imgs, masks and yaml as ADEPT has them, plus whole/ and background.png, which it lacks.
+
+    The folder appears under its name only when it is complete.
+    """
+    truth = clip.known_truth()
+    camera = camera_from(clip.camera, Camera())
+    motion = motion or seen_motion(clip, camera, fps)
+    with _new_folder(Path(root) / name, overwrite) as folder:
+        for part in ("imgs", "masks", "whole"):
+            (folder / part).mkdir()
+        opaque = np.full((*clip.size, 1), 255, dtype=np.uint8)
+        save_png(folder / "background.png", clip.background)
+        scene = []
+        for step, frame in enumerate(clip.frames):
+            time = f"{step / fps:06.2f}s"
+            save_png(folder / "imgs" / f"{name}_{time}.png", np.concatenate([frame, opaque], axis=2))
+            for index in range(truth.count):
+                file = f"01_{name}_{index}_{time}.png"
+                for part, masks in (("masks", truth.visible_masks), ("whole", truth.object_masks)):
+                    grey = np.repeat(np.uint8(255) * masks[step, index, :, :, None], 3, axis=2).astype(np.uint8)
+                    save_png(folder / part / file, np.concatenate([grey, opaque], axis=2))
+            scene.append({
+                "image_path": f"imgs/{name}_{time}.png",
+                "objects": [_object_entry(truth, motion, step, index) for index in range(truth.count)],
+            })
+        # ADEPT does not say what happens; ours does, since not every violation can be seen in poses.
+        events = [{"kind": event.kind, "frame": event.frame, "object": event.object} for event in clip.events]
+        facts = {"case_name": name, "camera": _camera_entry(camera), "events": events, "scene": scene}
+        _write_yaml(folder / f"{name}_ann.yaml", facts)
+    return Path(root) / name
+
+
+def _camera_entry(camera: Camera) -> dict[str, Any]:
+    x, y, z = (float(p - q) for p, q in zip(camera.position, camera.look_at, strict=True))
+    rho = math.sqrt(x * x + y * y + z * z)
+    return {
+        "camera_rho": rho,
+        "camera_theta": math.degrees(math.asin(z / rho)),
+        "camera_phi": math.degrees(math.atan2(y, x)),
+        "camera_look_at": [float(value) for value in camera.look_at],
+    }
+
+
+def _object_entry(truth: ObjectTruth, motion: WorldMotion, step: int, index: int) -> dict[str, Any]:
+    colour, _, shape = truth.names[index].rpartition(" ")
+    screen = truth.kinds[index] == "screen"
+    location = motion.locations[step, index]
+    if np.isnan(location).any():            # ADEPT parks what is not in the world behind the camera
+        location = np.array([20.0 * (1 + index), 0.0, 0.0])
+    return {
+        "name": f"{'Occluder' if screen else shape}_{index}",
+        "type": "Occluder" if screen else TYPES.get(shape, "Sphere"),
+        "color": colour,
+        "location": _numbers(location),
+        "rotation": _numbers(motion.rotations[step, index]),
+        "scale": _numbers(motion.half_extents[index]),
+        "velocity": _numbers(motion.velocities[step, index]),
+        "angular_velocity": _numbers(motion.angular_velocities[step, index]),
+        "mask": rle.encode(truth.visible_masks[step, index]),
+    }
+
+
+def _numbers(values: NDArray[np.float64]) -> list[float]:
+    return [float(value) for value in values]
+
+
+def _write_yaml(path: Path, facts: dict[str, Any]) -> None:
+    try:
+        import yaml
+    except ImportError as error:
+        raise LociError("ADEPT's layout needs PyYAML; install it with: pip install 'loci-looped[data]'") from error
+    text = yaml.dump(facts, Dumper=getattr(yaml, "CSafeDumper", yaml.SafeDumper), sort_keys=False)
+    path.write_text(text, encoding="utf-8")
+
+
+@contextmanager
+def _new_folder(final: Path, overwrite: bool) -> Iterator[Path]:
+    """A folder under a temporary name that gets its final one when all is written."""
+    if final.exists() and not overwrite:
+        raise LociError(f"{final} exists already; remove it or choose another place.")
+    temporary = final.with_name(f".{final.name}.part")
+    try:
+        final.parent.mkdir(parents=True, exist_ok=True)
+        shutil.rmtree(temporary, ignore_errors=True)        # what an interrupted run left behind
+        temporary.mkdir()
+        yield temporary
+        if final.exists():
+            shutil.rmtree(final)
+        temporary.rename(final)
+    except OSError as error:
+        reason = error.strerror or str(error)
+        raise LociError(f"{final} could not be written: {reason}. Nothing was left under that name.") from error
+    finally:
+        shutil.rmtree(temporary, ignore_errors=True)

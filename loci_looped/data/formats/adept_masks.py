@@ -12,8 +12,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from loci_looped.data.coordinates import Size, resize_masks
 from loci_looped.data.formats import rle
-from loci_looped.data.formats.images import Size, open_picture, resize_masks
+from loci_looped.data.formats.images import open_picture
 from loci_looped.data.formats.read_result import summarise
 from loci_looped.utils.errors import LociError
 

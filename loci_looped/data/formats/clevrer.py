@@ -1,6 +1,6 @@
 """CLEVRER: `videos/`, `annotations/` and the Mask R-CNN proposals, in the released layout; one background for all.
 
-Also SlotFormer's choice of evaluation clips: those in which nobody enters after the burn-in.
+Reading and writing both; our proposals are the true masks.
 """
 
 from __future__ import annotations
@@ -9,28 +9,28 @@ import json
 import re
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from loci_looped.configs.scenes import Split
 from loci_looped.data.clip import Clip, Event, ObjectTruth
+from loci_looped.data.coordinates import Size, resize_masks
 from loci_looped.data.events import hiding
 from loci_looped.data.formats import rle, video
-from loci_looped.data.formats.geometry import Pose, camera_facts, drawn_masks, project
-from loci_looped.data.formats.images import Size, is_picture, read_rgb, resize_masks
+from loci_looped.data.formats.film_writer import write_film
+from loci_looped.data.formats.geometry import Pose, drawn_masks
+from loci_looped.data.formats.images import is_picture, read_rgb, save_png
 from loci_looped.data.formats.read_result import ReadResult, summarise
 from loci_looped.data.formats.video import ALL, Selection
-from loci_looped.data.scenes.camera import Camera
+from loci_looped.data.scenes.camera import camera_facts, camera_from, project
+from loci_looped.data.scenes.collide import CAMERA, HALF_EXTENT
+from loci_looped.data.scenes.world_motion import WorldMotion, seen_motion
+from loci_looped.utils.atomic import replacing, write_text
 from loci_looped.utils.errors import LociError
 
-CAMERA = Camera(position=(4.330127, 0.0, 2.5), look_at=(0.0, 0.0, 0.0))
-HALF_EXTENT = 0.2
-FRAMES = 128
-Split = Literal["train", "val", "test"]
 FIRST = {"train": 0, "val": 10_000, "test": 15_000, "": 20_000}      # the first video of each split, and the end
-
-BURN_IN, ROLLOUT, STRIDE = 6, 42, 2                                   # SlotFormer's evaluation clips
 
 
 @dataclass(frozen=True)
@@ -73,16 +73,16 @@ def split_of(number: int) -> Split:
 
 def film_path(root: str | Path, number: int) -> Path:
     """Where the released layout keeps a film: a thousand of them in a folder."""
-    return Path(root) / "videos" / split_of(number) / f"video_{_shelf(number)}" / f"video_{number:05d}.mp4"
+    return Path(root) / "videos" / split_of(number) / f"video_{_thousand(number)}" / f"video_{number:05d}.mp4"
 
 
 def annotation_path(root: str | Path, number: int) -> Path:
     """Where the released layout keeps an annotation."""
-    folder = Path(root) / "annotations" / split_of(number) / f"annotation_{_shelf(number)}"
+    folder = Path(root) / "annotations" / split_of(number) / f"annotation_{_thousand(number)}"
     return folder / f"annotation_{number:05d}.json"
 
 
-def _shelf(number: int) -> str:
+def _thousand(number: int) -> str:
     low = number - number % 1000
     return f"{low:05d}-{low + 1000:05d}"
 
@@ -204,42 +204,93 @@ def _collisions(annotation: dict[str, Any], selection: Selection, steps: int) ->
     return events
 
 
-def in_view(annotation: dict[str, Any]) -> NDArray[np.bool_]:
-    """(T, O) the annotation's `inside_camera_view`."""
-    order = {thing["object_id"]: index for index, thing in enumerate(annotation["object_property"])}
-    seen = np.zeros((len(annotation["motion_trajectory"]), len(order)), dtype=bool)
-    for step, frame in enumerate(annotation["motion_trajectory"]):
-        for entry in frame["objects"]:
-            seen[step, order[entry["object_id"]]] = bool(entry.get("inside_camera_view", True))
-    return seen
+# ---------------------------------------------------------------------------------------- writing
 
+def write(
+    root: str | Path, number: int, clip: Clip, fps: float = 25.0, motion: WorldMotion | None = None,
+    lossless: bool = False,
+) -> Path:
+    """Video `number` of a CLEVRER folder: film, annotation, true masks in the form of proposals, and the background.
 
-def slotformer_start(seen: NDArray[np.bool_]) -> int | None:
-    """The first start frame of a clip (48 frames at stride 2) in which no new object enters, or None.
-
-    New is an object that is in view after the fourth kept frame (burn-in - 3) but in none of the clip's frames before.
+    Proposals carry `whole_mask` beside `mask`; an object that is wholly hidden is listed with score 0.
     """
-    span = (BURN_IN + ROLLOUT - 1) * STRIDE
-    for start in range(len(seen) - span):
-        settled = start + (BURN_IN - 3) * STRIDE
-        before = np.asarray(seen[start : settled + 1].any(axis=0))
-        after = np.asarray(seen[settled + 1 : start + span + 1].any(axis=0))
-        if not (after & ~before).any():
-            return start
-    return None
+    truth = clip.known_truth()
+    if not 0 <= number < FIRST[""]:
+        raise LociError(f"CLEVRER numbers its videos from 0 to {FIRST[''] - 1}; {number} has no place.")
+    root, film = Path(root), film_path(root, number)
+    motion = motion or seen_motion(clip, camera_from(clip.camera, CAMERA), fps)
+    things = [_thing_entry(name, index) for index, name in enumerate(truth.names)]
+    annotation = {
+        "scene_index": number,
+        "video_filename": film.name,
+        "object_property": things,
+        "motion_trajectory": [
+            {"frame_id": step, "objects": _object_entries(truth, motion, step)} for step in range(len(clip))
+        ],
+        "collision": _collision_entries(clip, motion),
+    }
+    proposals = {
+        "video_index": number,
+        "video_name": film.name,
+        "frames": [
+            {"frame_index": step, "frame_filename": f"frame_{step:05d}.png", "objects": _proposed(truth, things, step)}
+            for step in range(len(clip))
+        ],
+    }
+    write_text(annotation_path(root, number), json.dumps(annotation, allow_nan=False))
+    write_text(root / "proposals" / f"proposal_{number:05d}.json", json.dumps(proposals, allow_nan=False))
+    if not (root / "background.png").exists():
+        with replacing(root / "background.png") as temporary:
+            save_png(temporary, clip.background)
+    write_film(film, clip.frames, fps, lossless)        # last: a video that is there is complete
+    return film
 
 
-def slotformer_clips(library: Library, split: Split = "val") -> list[tuple[int, int]]:
-    """(video number, start frame) of every evaluation clip of a split, at most one per video."""
-    clips = []
-    for number in sorted(library.annotations):
-        if split_of(number) == split and number in library.films:
-            start = slotformer_start(in_view(_annotation(library.annotations[number])))
-            if start is not None:
-                clips.append((number, start))
-    return clips
+def _thing_entry(name: str, index: int) -> dict[str, Any]:
+    """'red metal cube' or, without a material, 'red cube'."""
+    words = name.split()
+    if not 2 <= len(words) <= 3:
+        raise LociError(f"CLEVRER describes objects by colour, material and shape; {name!r} does not.")
+    return {"object_id": index, "color": words[0], "material": words[1] if len(words) == 3 else "rubber",
+            "shape": words[-1]}
 
 
-def slotformer_selection(start: int, size: Size | None = None) -> Selection:
-    """The frames of one evaluation clip."""
-    return Selection(start, start + (BURN_IN + ROLLOUT - 1) * STRIDE + 1, STRIDE, size)
+def _object_entries(truth: ObjectTruth, motion: WorldMotion, step: int) -> list[dict[str, Any]]:
+    return [
+        {
+            "object_id": index,
+            "location": _numbers(motion.locations[step, index]),
+            "orientation": _numbers(motion.rotations[step, index]),
+            "velocity": _numbers(motion.velocities[step, index]),
+            "angular_velocity": _numbers(motion.angular_velocities[step, index]),
+            "inside_camera_view": bool(truth.object_masks[step, index].any()),
+        }
+        for index in range(truth.count) if not np.isnan(motion.locations[step, index]).any()
+    ]
+
+
+def _collision_entries(clip: Clip, motion: WorldMotion) -> list[dict[str, Any]]:
+    """Collision events come in pairs, one for each object."""
+    touches = [(event.frame, event.object) for event in clip.events
+               if event.kind == "collision" and event.object is not None]
+    found = []
+    for (frame, one), (_, other) in zip(touches[::2], touches[1::2], strict=False):
+        place = (motion.locations[frame, one] + motion.locations[frame, other]) / 2
+        found.append({"object_ids": [one, other], "frame_id": frame, "location": _numbers(place)})
+    return found
+
+
+def _proposed(truth: ObjectTruth, things: list[dict[str, Any]], step: int) -> list[dict[str, Any]]:
+    return [
+        {
+            "color": thing["color"], "material": thing["material"], "shape": thing["shape"],
+            "score": float(truth.visible_masks[step, index].any()),
+            "mask": rle.encode(truth.visible_masks[step, index]),
+            "whole_mask": rle.encode(truth.object_masks[step, index]),
+        }
+        for index, thing in enumerate(things) if truth.object_masks[step, index].any()
+    ]
+
+
+def _numbers(values: NDArray[np.float64]) -> list[float]:
+    return [float(value) for value in values]

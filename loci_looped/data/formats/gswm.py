@@ -21,7 +21,8 @@ from PIL import Image
 from loci_looped.data.clip import Clip, ObjectTruth
 from loci_looped.data.events import hiding
 from loci_looped.data.render import sprite
-from loci_looped.data.scenes.balls import Balls, assemble, colour_name, picture
+from loci_looped.data.render.balls_render import assemble, render_balls
+from loci_looped.data.scenes.balls import Balls, colour_name
 from loci_looped.utils.atomic import replacing
 from loci_looped.utils.errors import LociError
 
@@ -62,12 +63,6 @@ def read(path: str | Path, index: int) -> Clip:
         return _read_gswm(file, index, path) if kind == "gswm" else _read_packed(file, index, path)
 
 
-def read_balls(path: str | Path, index: int) -> Balls:
-    """The physics of one sequence of a G-SWM file."""
-    with _opened(Path(path)) as file:
-        return _balls(file, index)
-
-
 def _balls(file: Any, index: int) -> Balls:
     return Balls(
         positions=np.asarray(file["positions"][index], dtype=np.float64),
@@ -91,7 +86,7 @@ def _read_gswm(file: Any, index: int, path: Path) -> Clip:
     size = frames.shape[1], frames.shape[2]
     # The file has no masks, but its rules say how a ball is drawn.
     opacity = np.stack([sprite.alphas(balls.positions[:, m], balls.radii[m], size) for m in range(len(balls.radii))], 1)
-    return assemble(balls, frames, opacity, None, f"{path}#{index}")
+    return assemble(balls, frames, opacity, f"{path}#{index}")
 
 
 def _read_packed(file: Any, index: int, path: Path) -> Clip:
@@ -144,7 +139,7 @@ def write_gswm(
     with _created(Path(path)) as (file, sink):
         number = -1
         for number, balls in enumerate(sequences):
-            clip = picture(balls, None, str(path))
+            clip = render_balls(balls, str(path))
             steps, m = balls.positions.shape[:2]
             held: dict[str, NDArray[Any]] = {
                 "colors": balls.colours / 255.0, "sizes": balls.radii, "masses": balls.masses, "layers": balls.layers,

@@ -1,4 +1,4 @@
-"""Single pictures: decoding with a sentence when they are broken, alpha, resizing of frames and masks."""
+"""Single pictures: decoding with a sentence when they are broken, transparency, writing."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
+from loci_looped.data.coordinates import Size
 from loci_looped.utils.errors import LociError
 
-Size = tuple[int, int]                  # (H, W)
 SUFFIXES = (".png", ".jpg", ".jpeg", ".bmp", ".webp", ".tif", ".tiff")
 
 
@@ -53,21 +53,8 @@ def read_rgb(path: Path) -> tuple[NDArray[np.uint8], bool]:
     return to_rgb(np.asarray(picture.convert("RGBA" if has_alpha else "RGB")))
 
 
-def resize(frame: NDArray[np.uint8], size: Size | None) -> NDArray[np.uint8]:
-    """(H, W, 3) at another size, smoothed when it gets smaller."""
-    if size is None or frame.shape[:2] == size:
-        return frame
-    return np.asarray(Image.fromarray(frame).resize((size[1], size[0]), Image.Resampling.BILINEAR))
-
-
-def resize_masks(masks: NDArray[np.bool_], size: Size | None) -> NDArray[np.bool_]:
-    """(..., H, W) at another size: each new pixel takes the old pixel under its centre."""
-    height, width = masks.shape[-2:]
-    if size is None or (height, width) == size:
-        return masks
-    rows = ((np.arange(size[0]) + 0.5) * height / size[0]).astype(int)
-    columns = ((np.arange(size[1]) + 0.5) * width / size[1]).astype(int)
-    return np.ascontiguousarray(masks[..., rows[:, None], columns])
+def save_png(path: Path, pixels: NDArray[np.uint8]) -> None:
+    Image.fromarray(pixels).save(path, format="png", compress_level=1)
 
 
 def check_size(size: Size | None) -> None:

@@ -13,8 +13,9 @@ from av.container import InputContainer
 from numpy.typing import NDArray
 
 from loci_looped.data.clip import Clip
+from loci_looped.data.coordinates import Size, resize
 from loci_looped.data.formats.background import SAMPLES, Background, estimate, spread
-from loci_looped.data.formats.images import Size, check_size, in_number_order, is_picture, read_rgb, resize, to_rgb
+from loci_looped.data.formats.images import check_size, in_number_order, is_picture, read_rgb, to_rgb
 from loci_looped.data.formats.read_result import ReadResult
 from loci_looped.utils.errors import LociError
 

@@ -13,17 +13,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from loci_looped.data.render.lighting import LitBackdrop, light_up, linear, normalised, skylight
 from loci_looped.data.render.raycast import Array, Solid, Triple, interval, normal, rotate, solids, to_unit_frame
-from loci_looped.data.scenes.backdrop import (
-    Backdrop,
-    Light,
-    LitStage,
-    lamp_corners,
-    light_up,
-    linear,
-    normalised,
-    skylight,
-)
+from loci_looped.data.scenes.backdrop import Backdrop, Light, lamp_corners
 from loci_looped.data.scenes.bodies import Body, corners
 from loci_looped.utils.errors import LociError
 
@@ -106,7 +98,7 @@ def _components(field: Array) -> Triple:
     return field[0], field[1], field[2]
 
 
-def _spots(lit: LitStage, lamp: int, window: Window, at: tuple[NDArray[np.intp], ...]) -> Triple:
+def _spots(lit: LitBackdrop, lamp: int, window: Window, at: tuple[NDArray[np.intp], ...]) -> Triple:
     """The spots of a lamp that the samples `at` in the window look at."""
     spots = lit.lamps[lamp]
     if spots.size == 3:
@@ -114,7 +106,7 @@ def _spots(lit: LitStage, lamp: int, window: Window, at: tuple[NDArray[np.intp],
     return _components(spots[:, window[0], window[1]][:, at[0], at[1]])
 
 
-def _look(backdrop: Backdrop, lit: LitStage, body: Body, size: tuple[int, int], samples: int) -> _Sight:
+def _look(backdrop: Backdrop, lit: LitBackdrop, body: Body, size: tuple[int, int], samples: int) -> _Sight:
     """Cast the camera's rays at one body."""
     hull, parts = corners(body), solids(body)
     window = _window(hull, backdrop, size, samples)
@@ -171,7 +163,7 @@ def _shadow_window(backdrop: Backdrop, light: Light, tops: NDArray[np.float64], 
     return _window(np.concatenate(hull), backdrop, size, samples)
 
 
-def _darken_ground(backdrop: Backdrop, lit: LitStage, sights: list[_Sight], owner: NDArray[np.int8], light: Array,
+def _darken_ground(backdrop: Backdrop, lit: LitBackdrop, sights: list[_Sight], owner: NDArray[np.int8], light: Array,
                    size: tuple[int, int], samples: int) -> None:
     """Take from `light` (SH, SW) what the bodies keep away from floor and wall."""
     for index, lamp in enumerate(backdrop.lights):
@@ -187,7 +179,7 @@ def _darken_ground(backdrop: Backdrop, lit: LitStage, sights: list[_Sight], owne
         np.subtract(light, lit.shares[index], out=light, where=dark)
 
 
-def _paint(backdrop: Backdrop, lit: LitStage, sight: _Sight, seen: NDArray[np.bool_], sights: list[_Sight],
+def _paint(backdrop: Backdrop, lit: LitBackdrop, sight: _Sight, seen: NDArray[np.bool_], sights: list[_Sight],
            colour: Array) -> None:
     """Write the light that the visible samples of one body send to the camera into `colour` (3, SH, SW)."""
     at = np.nonzero(seen)

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from loci_looped.data.clip import Clip, Event, ObjectTruth
 from loci_looped.data.events import hiding
 from loci_looped.data.render.draw import SAMPLES, draw, empty, quantised
+from loci_looped.data.scenes.camera import camera_facts
 from loci_looped.data.scenes.scene import Scene
 from loci_looped.utils.errors import LociError
 
@@ -25,6 +26,13 @@ class SceneFrame:
     visible_samples: NDArray[np.int64]      # (O,) 0: not even a sliver between the pixel centres
     positions: NDArray[np.float32]          # (O, 2) NaN while not in the world
     depths: NDArray[np.float32]             # (O,) NaN while not in the world
+
+    def truth(self, scene: Scene) -> ObjectTruth:
+        """The truth about this frame, with a time axis of length 1."""
+        return ObjectTruth(
+            scene.names(), scene.kinds(), self.positions[None], self.visible_masks[None], self.object_masks[None],
+            self.depths[None],
+        )
 
 
 def frame_noise(scene: Scene, frame: int, size: tuple[int, int]) -> NDArray[np.float32] | None:
@@ -66,7 +74,6 @@ def render_scene(scene: Scene, size: tuple[int, int], frames: Sequence[int] | No
         object_masks=np.stack([frame.object_masks for frame in rendered]),
         depths=np.stack([frame.depths for frame in rendered]),
     )
-    camera = scene.backdrop.camera
     return Clip(
         frames=np.stack([frame.image for frame in rendered]),
         background=quantised(empty(scene.backdrop, size, samples)),
@@ -74,7 +81,7 @@ def render_scene(scene: Scene, size: tuple[int, int], frames: Sequence[int] | No
         events=(*scene_events(scene, numbers), *hiding(truth)),
         seed=seed,
         source=source,
-        camera={"position": list(camera.position), "look_at": list(camera.look_at), "focal_at_480": camera.focal},
+        camera=camera_facts(scene.backdrop.camera),
     )
 
 

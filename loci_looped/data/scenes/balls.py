@@ -7,20 +7,12 @@ The random draws come in G-SWM's order; attributes with one possible value draw 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
-from loci_looped.data.clip import Clip, Event, ObjectTruth
-from loci_looped.data.events import hiding
-from loci_looped.data.render import sprite
+from loci_looped.configs.scenes import SPLITS, BallsScenario, Split
 from loci_looped.utils.errors import LociError
-
-ScenarioName = Literal["interaction", "occlusion", "twolayer", "twolayerdense"]
-Split = Literal["train", "val", "test"]
-SPLITS: tuple[Split, ...] = ("train", "val", "test")
-RELEASED: dict[Split, int] = {"train": 5000, "val": 200, "test": 200}    # sequences in the published files
 
 CANVAS = 64
 SPEED = 3.0             # pixels per frame
@@ -50,7 +42,7 @@ class Scenario:
     colours_repeat: bool = True                 # drawn with replacement?
 
 
-SCENARIOS: dict[ScenarioName, Scenario] = {
+SCENARIOS: dict[BallsScenario, Scenario] = {
     "interaction": Scenario((0,) * 3, collide=True, overlap_at_start=False, seeds=(7, 8, 9)),
     "occlusion": Scenario((0,) * 3, collide=False, overlap_at_start=True, seeds=(1, 2, 3), colours_repeat=False),
     "twolayer": Scenario(
@@ -75,20 +67,10 @@ class Balls:
     masses: NDArray[np.float64]                 # (M,)
     layers: NDArray[np.int64]                   # (M,)
     contacts: tuple[tuple[int, int, int], ...] = ()     # (first frame after it, ball, other ball)
+    seed: int | None = None                     # where they were drawn, not read
 
 
-def sequence(scenario: ScenarioName, split: Split, index: int) -> Clip:
-    """Sequence `index` of a split of the published data set; beyond its end the same stream of seeds goes on."""
-    seed = sequence_seed(scenario, split, index)
-    return picture(simulate(scenario, seed), seed, f"balls/{scenario}/{split}/{index}")
-
-
-def clip(scenario: ScenarioName, seed: int, frames: int = FRAMES) -> Clip:
-    """A sequence from any seed."""
-    return picture(simulate(scenario, seed, frames), seed, f"balls/{scenario}")
-
-
-def sequence_seed(scenario: ScenarioName, split: Split, index: int) -> int:
+def sequence_seed(scenario: BallsScenario, split: Split, index: int) -> int:
     """The seed of one sequence: number `index` of the stream that belongs to the split."""
     rules = _rules(scenario)
     if split not in SPLITS:
@@ -99,7 +81,7 @@ def sequence_seed(scenario: ScenarioName, split: Split, index: int) -> int:
     return int(stream.randint(0, 2**32 - 1, index + 1, dtype=np.int64)[index])
 
 
-def simulate(scenario: ScenarioName, seed: int, frames: int = FRAMES) -> Balls:
+def simulate(scenario: BallsScenario, seed: int, frames: int = FRAMES) -> Balls:
     """Draw the balls of a seed and let them move."""
     rules = _rules(scenario)
     if frames < 1:
@@ -120,7 +102,7 @@ def simulate(scenario: ScenarioName, seed: int, frames: int = FRAMES) -> Balls:
     pairs = same_layer_pairs(layers) if rules.collide else []
     positions, velocities, contacts = run(start, velocities, radii, masses, pairs, frames)
     colours = np.array([PALETTE[name] for name in names], dtype=np.uint8)
-    return Balls(positions, velocities, colours, radii, masses, layers, contacts)
+    return Balls(positions, velocities, colours, radii, masses, layers, contacts, seed)
 
 
 def _place(draw: np.random.RandomState, radii: NDArray[np.float64], overlap: bool) -> NDArray[np.float64]:
@@ -189,42 +171,6 @@ def exchange(
     speed[j] += line * 2 * masses[i] / total * (along_i - along_j)
 
 
-def picture(balls: Balls, seed: int | None, source: str) -> Clip:
-    """The clip of a simulation."""
-    opacity = np.stack(
-        [sprite.alphas(balls.positions[:, m], balls.radii[m], (CANVAS, CANVAS)) for m in range(len(balls.radii))], 1
-    )
-    frames = sprite.paint(opacity, balls.colours, balls.layers)
-    return assemble(balls, frames, opacity, seed, source)
-
-
-def assemble(
-    balls: Balls, frames: NDArray[np.uint8], opacity: NDArray[np.float64], seed: int | None, source: str
-) -> Clip:
-    """Frames and truth in one clip. The ball painted last is in front: depth 0."""
-    visible, whole = sprite.masks(opacity, balls.layers)
-    count = len(balls.radii)
-    rank = np.empty(count, dtype=np.float32)
-    rank[sprite.drawing_order(balls.layers)] = np.arange(count, dtype=np.float32)[::-1]
-    truth = ObjectTruth(
-        names=tuple(f"{colour_name(colour)} ball" for colour in balls.colours),
-        kinds=tuple("mover" for _ in range(count)),
-        positions=(balls.positions[..., ::-1] - 0.5).astype(np.float32),
-        visible_masks=visible,
-        object_masks=whole,
-        depths=np.broadcast_to(rank, (len(frames), count)).copy(),
-    )
-    touches = [Event("collision", frame, ball) for frame, *both in balls.contacts for ball in both]
-    return Clip(
-        frames=frames,
-        background=np.zeros_like(frames[0]),
-        truth=truth,
-        events=(*hiding(truth), *touches),
-        seed=seed,
-        source=source,
-    )
-
-
 def colour_name(colour: NDArray[np.uint8]) -> str:
     """The palette's word for a colour, or its numbers."""
     rgb = tuple(int(value) for value in colour)
@@ -233,7 +179,5 @@ def colour_name(colour: NDArray[np.uint8]) -> str:
 
 def _rules(scenario: str) -> Scenario:
     if scenario not in SCENARIOS:
-        raise LociError(
-            f"There is no ball scenario {scenario!r}; choose one of {', '.join(get_args(ScenarioName))}."
-        )
+        raise LociError(f"There is no ball scenario {scenario!r}; choose one of {', '.join(SCENARIOS)}.")
     return SCENARIOS[scenario]

@@ -1,6 +1,6 @@
-"""The `collide` world: CLEVRER's camera and its one grey table; things rest, slide in, bump into each other and leave.
+"""The `collide` scenes: CLEVRER's camera and its one grey table; things rest, slide in, bump into each other and leave.
 
-A seed is a scene. Films can be written in CLEVRER's own layout with true masks (`loci_looped.data.formats.writers`).
+A seed is a scene. Its clips can be written in CLEVRER's own layout with true masks (`data.formats.clevrer`).
 """
 
 from __future__ import annotations
@@ -8,23 +8,20 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
 
-from loci_looped.data.clip import Clip, Event, ObjectTruth
-from loci_looped.data.events import hiding
-from loci_looped.data.formats.clevrer import CAMERA, FRAMES, HALF_EXTENT
-from loci_looped.data.formats.geometry import camera_facts
-from loci_looped.data.render.draw import SAMPLES, draw, empty, quantised
-from loci_looped.data.render.scene_render import check_size
 from loci_looped.data.scenes.backdrop import Backdrop, Floor, Light
 from loci_looped.data.scenes.bodies import COLOURS, Body, standing
+from loci_looped.data.scenes.camera import Camera, in_view
 from loci_looped.data.scenes.rigid import Slider, Surface, poses, step
 from loci_looped.data.scenes.world_motion import WorldMotion
 from loci_looped.utils.errors import LociError
 
+CAMERA = Camera(position=(4.330127, 0.0, 2.5), look_at=(0.0, 0.0, 0.0))     # CLEVRER's, without its jitter
+HALF_EXTENT = 0.2               # of every thing
+FRAMES = 128
 FPS = 25.0
 SUBSTEPS = 8
 SURFACE = Surface()
@@ -32,7 +29,7 @@ TABLE_COLOURS = COLOURS | {"gray": (87, 87, 87)}
 SHAPES = ("cube", "sphere", "cylinder")
 GLOSS = {"rubber": 0.0, "metal": 0.55}
 NOISE = 1 / 255                 # standard deviation of the image noise
-STAGE = Backdrop(
+BACKDROP = Backdrop(
     camera=CAMERA,
     floor=Floor(light=(129, 129, 129), dark=(129, 129, 129)),
     wall=None,
@@ -90,7 +87,7 @@ class Story:
         ]
 
 
-def story(seed: int, frames: int = FRAMES) -> Story:
+def story(seed: int) -> Story:
     """The scene of a seed: 3 to 6 things, 1 to 5 collisions (at least one in sight), everybody seen for a while."""
     if seed < 0:
         raise LociError(f"Seeds are whole numbers from 0 on, not {seed}.")
@@ -98,70 +95,10 @@ def story(seed: int, frames: int = FRAMES) -> Story:
     count = int(random.integers(3, 7))
     while True:
         tale = run(_draw_things(random, count), FRAMES)
-        seen = _in_view(tale.poses[..., :2])                                # (T, O)
+        seen = in_view(CAMERA, tale.motion().locations)                     # (T, O)
         shown = [hit for hit in tale.collisions if seen[hit[0], hit[1]] and seen[hit[0], hit[2]]]
         if shown and len(tale.collisions) <= 5 and seen.sum(axis=0).min() >= 16:
-            return tale if frames == FRAMES else run(tale.things, frames)
-
-
-def clip(seed: int, size: tuple[int, int] = (80, 120), frames: Sequence[int] | None = None, *,
-         samples: int = SAMPLES) -> Clip:
-    """128 frames of the scene of a seed, or the chosen frame numbers: nothing else is rendered."""
-    numbers = list(range(FRAMES)) if frames is None else list(frames)
-    if not numbers or min(numbers) < 0:
-        raise LociError("A clip needs at least one frame, with numbers from 0 on.")
-    return picture(story(seed, max(FRAMES, max(numbers) + 1)), size, numbers, seed, samples)
-
-
-def picture(tale: Story, size: tuple[int, int], numbers: Sequence[int], seed: int | None = None,
-            samples: int = SAMPLES) -> Clip:
-    """The clip of a story; the noise of a frame depends on the seed and the frame's number alone."""
-    check_size(size)
-    tint, steps, count = table_tint(size), len(numbers), len(tale.things)
-    frames = np.empty((steps, *size, 3), dtype=np.uint8)
-    visible, whole = np.empty((2, steps, count, *size), dtype=bool)
-    positions, depths = np.empty((steps, count, 2), dtype=np.float32), np.empty((steps, count), dtype=np.float32)
-    for index, number in enumerate(numbers):
-        shot = draw(STAGE, tale.bodies(number), size, samples)
-        stream = np.random.Generator(np.random.PCG64(np.random.SeedSequence([505, seed or 0, number])))
-        grain = stream.standard_normal((*size, 3), dtype=np.float32) * np.float32(NOISE)
-        frames[index] = quantised(shot.image * tint, grain)
-        visible[index], whole[index] = shot.visible_masks, shot.object_masks
-        positions[index], depths[index] = shot.positions, shot.depths
-    truth = ObjectTruth(
-        names=tuple(thing.name for thing in tale.things),
-        kinds=tuple("mover" for _ in tale.things),
-        positions=positions, visible_masks=visible, object_masks=whole, depths=depths,
-    )
-    touches = [
-        Event("collision", shown, thing)
-        for frame, *both in tale.collisions
-        if (shown := next((i for i, number in enumerate(numbers) if number >= frame), None)) is not None
-        for thing in both
-    ]
-    return Clip(
-        frames=frames,
-        background=background(size, samples).copy(),    # the cached one stays as it is, whatever users do
-        truth=truth,
-        events=(*hiding(truth), *touches),
-        seed=seed,
-        source="collide",
-        camera=camera_facts(CAMERA),
-    )
-
-
-@lru_cache(maxsize=8)
-def background(size: tuple[int, int], samples: int = SAMPLES) -> NDArray[np.uint8]:
-    """(H, W, 3) the empty table, the same in every clip."""
-    return quantised(empty(STAGE, size, samples) * table_tint(size))
-
-
-@lru_cache(maxsize=8)
-def table_tint(size: tuple[int, int]) -> NDArray[np.float32]:
-    """(H, W, 3) CLEVRER's light is a little bluer towards the upper left."""
-    rows, columns = np.linspace(1, 0, size[0])[:, None], np.linspace(1, 0, size[1])[None, :]
-    corner = rows * columns                                                 # 1 at the upper left, 0 at the other edges
-    return np.stack([1 - 0.025 * corner, 1 - 0.005 * corner, 1 + 0.025 * corner], axis=-1).astype(np.float32)
+            return tale
 
 
 def run(things: Sequence[Thing], frames: int) -> Story:
@@ -236,10 +173,3 @@ def _draw_entrance(random: np.random.Generator) -> tuple[float, float]:
     away = 0.866 * (4.330127 - x) + 0.5 * 2.5 - 0.5 * HALF_EXTENT          # depth of the place
     edge = 240 / 525 * away + HALF_EXTENT * 1.6 + 0.6 + float(random.uniform(0, 0.25))    # its shadow waits outside too
     return x, edge if random.random() < 0.5 else -edge
-
-
-def _in_view(places: NDArray[np.float64]) -> NDArray[np.bool_]:
-    """(T, O) is the centre of the thing inside the image?"""
-    height = np.full((*places.shape[:2], 1), HALF_EXTENT)
-    pixels = CAMERA.project(np.concatenate([places, height], axis=2), (320, 480))
-    return np.asarray((np.abs(pixels[..., 0] - 159.5) <= 160) & (np.abs(pixels[..., 1] - 239.5) <= 240))

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Literal
 
+from loci_looped.configs.scenes import VIOLATIONS, ViolationKind
 from loci_looped.data.clip import ObjectKind
 from loci_looped.data.scenes.backdrop import Backdrop
 from loci_looped.data.scenes.bodies import COLOURS, EXTENTS, SHAPES, Body, hinged_screen, standing
@@ -20,8 +21,6 @@ from loci_looped.utils.errors import LociError
 Keyframes = tuple[tuple[float, float], ...]         # (time, value), linear in between, constant outside
 
 ANGULAR = ("cube", "truck", "boot")                  # shapes whose extent depends on where they are turned
-ViolationKind = Literal["vanish", "appear", "teleport", "colour", "shape", "stop", "pass"]
-VIOLATIONS: tuple[ViolationKind, ...] = ("vanish", "appear", "teleport", "colour", "shape", "stop", "pass")
 
 
 def at_time(keyframes: Keyframes, time: float) -> float:

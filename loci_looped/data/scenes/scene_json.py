@@ -19,7 +19,9 @@ def describe(scene: Scene) -> dict[str, Any]:
 
 
 def scene_from(description: object) -> Scene:
-    """The scene of a description. What is left out takes its default; what does not fit is told with its place."""
+    """The scene of a description. What is left out takes its default; what does not fit is named with its place."""
+    if isinstance(description, dict) and "stage" in description:        # what descriptions called it before 0.2
+        description = {"backdrop" if name == "stage" else name: value for name, value in description.items()}
     scene = _read(Scene, description, "scene")
     assert isinstance(scene, Scene)
     return scene

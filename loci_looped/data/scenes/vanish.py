@@ -1,4 +1,4 @@
-"""The `vanish` world: ADEPT's training scenes and its scenario "disappear_fixed", drawn from a seed.
+"""The `vanish` scenes: ADEPT's training scenes and its scenario "disappear_fixed", drawn from a seed.
 
 A seed is a scene: nothing needs a disk. Training and test scenes come from different streams of random numbers.
 """
@@ -11,9 +11,6 @@ from dataclasses import replace
 
 import numpy as np
 
-from loci_looped.data.clip import Clip
-from loci_looped.data.render.draw import SAMPLES
-from loci_looped.data.render.scene_render import render_scene
 from loci_looped.data.scenes.backdrop import Backdrop, Floor, Light
 from loci_looped.data.scenes.bodies import COLOURS, CONVEX_SHAPES, MOVER_SHAPES
 from loci_looped.data.scenes.hiding import hidden_times
@@ -53,7 +50,7 @@ def choose(random: Random, options: dict[str, float]) -> str:
     return names[-1]
 
 
-def draw_stage(random: Random) -> Backdrop:
+def draw_backdrop(random: Random) -> Backdrop:
     """Every scene has a floor and lights of its own."""
     def near(x: float, y: float, z: float) -> tuple[float, float, float]:
         return x + uniform(random, -1, 1), y + uniform(random, -1, 1), z + uniform(random, -1, 1)
@@ -142,7 +139,7 @@ def _wanders(random: Random, shape: str, colour: str, size: float) -> Mover:
 
 
 def _draw_training_scene(random: Random, count: int, noise_seed: int) -> Scene:
-    backdrop = draw_stage(random)
+    backdrop = draw_backdrop(random)
     colours = [str(name) for name in random.permutation(list(COLOURS))]
     screen = _draw_screen(random, colours.pop())
     movers = []
@@ -202,12 +199,6 @@ def training_scene(seed: int) -> Scene:
             return scene
 
 
-def training_clip(seed: int, size: tuple[int, int] = (40, 60), *, samples: int = SAMPLES) -> Clip:
-    """41 frames of the training scene: every third of 125, from a phase that the seed decides."""
-    frames = training_frames(seed)
-    return render_scene(training_scene(seed), size, frames, seed=seed, source="vanish/training", samples=samples)
-
-
 def training_frames(seed: int) -> range:
     """The frame numbers that the training clip of a seed keeps."""
     phase = int(random_stream("phase", seed).integers(STRIDE))
@@ -218,7 +209,7 @@ def training_frames(seed: int) -> range:
 
 def _draw_crossing(random: Random, noise_seed: int) -> Scene:
     """ADEPT's disappear_fixed, index 0: A in front and B behind cross in opposite directions behind one screen."""
-    backdrop = draw_stage(random)
+    backdrop = draw_backdrop(random)
     first, second, third = (str(name) for name in random.permutation(list(COLOURS))[:3])
     shapes = CONVEX_SHAPES if random.random() < 0.6 else MOVER_SHAPES
     shape, side = str(random.choice(shapes)), 1.0 if random.random() < 0.5 else -1.0
@@ -260,21 +251,12 @@ def crossing_scene(seed: int) -> Scene:
     return next(crossing_scenes(seed))
 
 
-def control_clip(seed: int, movers: int = 2, size: tuple[int, int] = (40, 60), *, samples: int = SAMPLES) -> Clip:
-    """80 frames in which all is well: both movers come out again (or the first one alone); the screen falls."""
-    if movers not in (1, 2):
-        raise LociError(f"A control scene has one or two movers, not {movers}.")
+def control_scene(seed: int, movers: int = 2) -> Scene:
+    """All is well: both movers come out again, or the first one alone is there; the screen falls."""
     scene = crossing_scene(seed)
-    return film_test(replace(scene, movers=scene.movers[:movers]), size, seed, f"vanish/control-{movers}", samples)
+    return replace(scene, movers=scene.movers[:movers])
 
 
-def surprise_clip(seed: int, size: tuple[int, int] = (40, 60), *, samples: int = SAMPLES) -> Clip:
-    """80 frames; equal to the control of the same seed until B, hidden, is taken out of the world."""
-    scene = replace(crossing_scene(seed), violation=Violation("vanish", REMOVAL_TIME, mover=1))
-    return film_test(scene, size, seed, "vanish/surprise", samples)
-
-
-def film_test(scene: Scene, size: tuple[int, int], seed: int, source: str, samples: int = SAMPLES) -> Clip:
-    """Every third frame of a test scene."""
-    frames = range(0, scene.num_frames, STRIDE)
-    return render_scene(scene, size, frames, seed=seed, source=source, samples=samples)
+def surprise_scene(seed: int) -> Scene:
+    """Equal to the control of the same seed until B, hidden, is taken out of the world."""
+    return replace(crossing_scene(seed), violation=Violation("vanish", REMOVAL_TIME, mover=1))

@@ -11,19 +11,17 @@ from dataclasses import replace
 
 import numpy as np
 
-from loci_looped.data.clip import Clip
-from loci_looped.data.render.draw import SAMPLES
+from loci_looped.configs.scenes import VIOLATIONS, ViolationKind
 from loci_looped.data.scenes.bodies import COLOURS, MOVER_SHAPES
 from loci_looped.data.scenes.hiding import hidden_times
-from loci_looped.data.scenes.scene import VIOLATIONS, Mover, Scene, Screen, Violation, ViolationKind
+from loci_looped.data.scenes.scene import Mover, Scene, Screen, Violation
 from loci_looped.data.scenes.vanish import (
     FALL_TIME,
     REMOVAL_TIME,
     STRIDE,
     TEST_FRAMES,
     crossing_scenes,
-    draw_stage,
-    film_test,
+    draw_backdrop,
     is_hidden_at,
     random_stream,
     uniform,
@@ -35,16 +33,8 @@ BOUNCE = 0.9                # ADEPT's restitution
 SHORTEST_JUMP = 0.6         # a teleport over less is not worth the name
 
 
-def matched_pair(kind: ViolationKind, seed: int, size: tuple[int, int] = (40, 60), *,
-                 samples: int = SAMPLES) -> tuple[Clip, Clip]:
-    """(control, violation): 80 frames each, equal up to the event frame, in which the object concerned is hidden."""
-    control, violation = matched_scenes(kind, seed)
-    return (film_test(control, size, seed, f"vanish/{kind}-control", samples),
-            film_test(violation, size, seed, f"vanish/{kind}", samples))
-
-
 def matched_scenes(kind: ViolationKind, seed: int) -> Pair:
-    """The two scene descriptions of a pair."""
+    """(control, violation): equal up to the event, at which the object concerned is hidden."""
     if kind not in VIOLATIONS:
         raise LociError(f"There is no violation {kind!r}. Choose one of: {', '.join(VIOLATIONS)}.")
     if kind == "pass":
@@ -92,7 +82,7 @@ def _blocked_pairs(seed: int) -> Iterator[Pair]:
     random = random_stream("pass", seed)
     noise_seed = int(random.integers(2**31))
     while True:
-        backdrop = draw_stage(random)
+        backdrop = draw_backdrop(random)
         first, second, third = (str(name) for name in random.permutation(list(COLOURS))[:3])
         direction = 1.0 if random.random() < 0.5 else -1.0
         x, speed = uniform(random, -1.2, -0.8), direction * uniform(random, 1.1, 1.2)

@@ -8,9 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from loci_looped.data.clip import Clip
-from loci_looped.data.formats.geometry import unproject
-from loci_looped.data.scenes.camera import Camera
-from loci_looped.utils.errors import LociError
+from loci_looped.data.scenes.camera import Camera, unproject
 
 
 @dataclass(frozen=True)
@@ -26,9 +24,7 @@ class WorldMotion:
 
 def seen_motion(clip: Clip, camera: Camera, fps: float) -> WorldMotion:
     """What the clip itself tells: pixel and depth give the place exactly; the extents are those of the silhouettes."""
-    truth = clip.truth
-    if truth is None:
-        raise LociError(f"{clip.source or 'This clip'} has no truth about its objects, so it cannot be written out.")
+    truth = clip.known_truth()
     locations = unproject(camera, truth.positions, truth.depths, clip.size)         # (T, O, 3)
     nowhere = np.zeros_like(locations)
     steps = np.gradient(locations, axis=0) * fps if len(clip) > 1 else nowhere

@@ -46,28 +46,20 @@ class GeneratedClips:
 class StoredClips:
     """The `.clip` files of a folder. Each is checked once, when the folder is opened."""
 
-    def __init__(self, folder: str | Path, stride: int = 1, start: int = 0, length: int | None = None) -> None:
-        self.files, self.stride, self.start, self.length = clip_files(folder), stride, start, length
+    def __init__(self, folder: str | Path) -> None:
+        self.files = clip_files(folder)
         shapes: dict[tuple[int, ...], Path] = {}
         for file in self.files:
-            load_clip(file)
-            shapes.setdefault(self._strided(file)[0].shape, file)
+            shapes.setdefault(load_clip(file).frames.shape, file)
         if len(shapes) > 1:
-            told = "; ".join(f"{file.name} has {t} frames of {h}x{w}" for (t, h, w, _), file in shapes.items())
-            raise LociError(f"The clips of {folder} must have equal length and size to make batches, but {told}.")
-
-    def _strided(self, file: Path) -> Pixels:
-        frames, background = load_pixels(file)
-        kept = frames[self.start::self.stride][:self.length]
-        if len(kept) == 0 or (self.length is not None and len(kept) < self.length):
-            raise LociError(f"{file} has {len(frames)} frames: too few for {self.length or 1} at stride {self.stride}.")
-        return kept, background
+            found = "; ".join(f"{file.name} has {t} frames of {h}x{w}" for (t, h, w, _), file in shapes.items())
+            raise LociError(f"The clips of {folder} must have equal length and size to make batches, but {found}.")
 
     def __len__(self) -> int:
         return len(self.files)
 
     def pixels(self, index: int) -> Pixels:
-        return self._strided(self.files[index])
+        return load_pixels(self.files[index])
 
 
 @dataclass(frozen=True)
@@ -142,9 +134,3 @@ def generated_dataset(make: Callable[[int], Clip], seeds: range, *, batch_size: 
         return ClipDataset(GeneratedClips(make, seeds), batch_size, seed)
     build_shards(make, seeds, cache, on_progress=on_progress)
     return ClipDataset(Shards(cache), batch_size, seed)
-
-
-def stored_dataset(folder: str | Path, *, stride: int = 1, start: int = 0, length: int | None = None,
-                   batch_size: int = 8, seed: int = 0) -> ClipDataset:
-    """The clips of a folder: every `stride`-th frame from `start` on, at most `length` of them."""
-    return ClipDataset(StoredClips(folder, stride, start, length), batch_size, seed)

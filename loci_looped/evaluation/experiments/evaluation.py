@@ -1,4 +1,4 @@
-"""One call of `loci evaluate`: which models, which films, which figures. What has been found is kept at any moment."""
+"""One call of `loci evaluate`: which models, which clips, which figures. What has been found is kept at any moment."""
 
 from __future__ import annotations
 
@@ -8,26 +8,20 @@ from pathlib import Path
 from typing import Any, Literal, get_args
 
 from loci_looped.configs.network import Placement
-from loci_looped.data.scenes.balls import ScenarioName
-from loci_looped.data.scenes.scene import VIOLATIONS, ViolationKind
+from loci_looped.configs.scenes import FIRST_VALIDATION_SEED, VIOLATIONS, BallsScenario, ViolationKind
+from loci_looped.data.store.clip_cache import ProgressCallback, no_progress
+from loci_looped.data.store.clip_spec import AnyClipSpec, ClipSpec
 from loci_looped.evaluation.evaluated_model import EvaluatedModel
 from loci_looped.evaluation.experiments import imagination, interruptions
 from loci_looped.evaluation.experiments.ablation import put_ablation
-from loci_looped.evaluation.experiments.clip_specs import BallsTake, ProgressCallback, Take, collide_takes, no_progress
 from loci_looped.evaluation.experiments.imagination import MODES, ImaginedClip, Mode
 from loci_looped.evaluation.experiments.interruptions import InterruptedClip
 from loci_looped.evaluation.experiments.recording import BATCH
 from loci_looped.evaluation.experiments.results import Results
 from loci_looped.evaluation.experiments.scoring import ScoredClip, watch_and_score, write_table
+from loci_looped.evaluation.experiments.slotformer import collide_specs
 from loci_looped.evaluation.experiments.surprise import put_surprise
-from loci_looped.evaluation.experiments.test_sets import (
-    FIRST_VALIDATION_SEED,
-    Item,
-    composition,
-    seeds_of,
-    stored_items,
-    vanish_items,
-)
+from loci_looped.evaluation.experiments.test_sets import composition, stored_specs, vanish_specs
 from loci_looped.evaluation.experiments.tracking import put_tracking
 from loci_looped.evaluation.experiments.violations import all_pairs, put_violations
 from loci_looped.model import GateKind
@@ -55,7 +49,7 @@ class Options:
     kinds: tuple[ViolationKind, ...] = VIOLATIONS
     probabilities: tuple[float, ...] = interruptions.PROBABILITIES
     modes: tuple[Mode, ...] = MODES
-    scenario: ScenarioName = "interaction"
+    scenario: BallsScenario = "interaction"
     steps: int = imagination.STEPS
     placement: Placement = "incremental"
     clips: Path | None = None
@@ -127,9 +121,9 @@ class Evaluation:
 
     def _tracking(self) -> None:
         subject = self._alone()
-        items = self._vanish_items(subject)
+        specs = self._vanish_specs(subject)
         for gate in self._gates(subject):
-            clips = self._watch(subject, items, gate)
+            clips = self._watch(subject, specs, gate)
             put_tracking(self.results, f"tracking/{self._column(subject, gate)}", clips)
 
     def _surprise(self) -> None:
@@ -138,11 +132,11 @@ class Evaluation:
             raise LociError("Surprise is the error of a predicted frame, but the Kalman filter predicts none: "
                             "evaluate a network instead.")
         options = self.options
-        items = self._vanish_items(subject)
-        if options.clips is None and not any(item.set == "surprise" for item in items):
+        specs = self._vanish_specs(subject)
+        if options.clips is None and not composition(options.scenes, options.movers).surprise:
             raise LociError("This experiment needs surprise scenes: leave --movers out and ask for more scenes.")
         for gate in self._gates(subject):
-            clips = self._watch(subject, items, gate)
+            clips = self._watch(subject, specs, gate)
             put_surprise(self.results, f"surprise/{gate}", clips)
             if options.clips is None and options.kinds:
                 pairs = all_pairs(options.pairs, subject.frame, options.seed, options.kinds)
@@ -156,14 +150,15 @@ class Evaluation:
         if subject.network is None:
             raise LociError("This experiment scores predicted frames, but the Kalman filter predicts none: "
                             "evaluate a network instead.")
-        takes: Sequence[Take] = self._stored(subject) or collide_takes(self._scenes(), options.seed, subject.frame)
+        generated = collide_specs(self._scenes(), options.seed, subject.frame) if options.clips is None else []
+        specs: Sequence[AnyClipSpec] = self._stored(subject) or generated
         lpips = interruptions.lpips_if_fetched(self.results) if options.lpips else None
         for gate in self._gates(subject):
             for probability in options.probabilities:
                 # LPIPS takes longer than all the rest, so it is measured where the paper did.
                 published = abs(probability - interruptions.PUBLISHED_PROBABILITY) < 1e-9
                 clips = self._sorted(interruptions.watch_interrupted(
-                    subject, gate, takes, probability, seed=options.seed, batch=options.batch, workers=options.workers,
+                    subject, gate, specs, probability, seed=options.seed, batch=options.batch, workers=options.workers,
                     on_progress=self.on_progress, lpips=lpips if published else None,
                 ), InterruptedClip)
                 self.interrupted += clips
@@ -172,14 +167,15 @@ class Evaluation:
 
     def _imagination(self) -> None:
         subject, options = self._alone(), self.options
-        takes: Sequence[Take] = self._stored(subject) or [
-            BallsTake(options.scenario, options.seed + index, self._square(subject)) for index in range(self._scenes())
+        specs: Sequence[AnyClipSpec] = self._stored(subject) or [
+            ClipSpec(f"balls-{options.scenario}-test", options.seed + index, self._square(subject))
+            for index in range(self._scenes())
         ]
         modes = [mode for mode in options.modes if subject.network is not None or mode != "auto"]
         for gate in self._gates(subject):
             for mode in modes:
                 clips = self._sorted(imagination.watch_imagining(
-                    subject, gate, mode, takes, steps=options.steps, placement=options.placement, seed=options.seed,
+                    subject, gate, mode, specs, steps=options.steps, placement=options.placement, seed=options.seed,
                     batch=options.batch, workers=options.workers, on_progress=self.on_progress,
                 ), ImaginedClip)
                 prefix = f"imagination/{options.scenario}/{self._column(subject, gate)}/{mode}"
@@ -189,14 +185,14 @@ class Evaluation:
         models: dict[str, list[ScoredClip]] = {}
         sizes = {subject.frame for subject in self.models if subject.network is not None}
         if len(sizes) > 1:
-            raise LociError(f"Networks are compared on the same films, but these work at {sorted(sizes)} pixels.")
+            raise LociError(f"Networks are compared on the same clips, but these work at {sorted(sizes)} pixels.")
         size = next(iter(sizes), self.models[0].frame)
         try:
             for subject in self.models:
-                items = self._vanish_items(subject, size)
+                specs = self._vanish_specs(subject, size)
                 for gate in self._gates(subject):
                     name = subject.name if subject.network is None else f"{subject.name}/{gate}"
-                    models[name] = self._watch(subject, items, gate)
+                    models[name] = self._watch(subject, specs, gate)
         finally:
             put_ablation(self.results, models)
 
@@ -216,9 +212,9 @@ class Evaluation:
     def _scenes(self) -> int:
         return self.options.scenes or DEFAULT_SCENES[self.options.experiment]
 
-    def _stored(self, subject: EvaluatedModel) -> list[Take]:
+    def _stored(self, subject: EvaluatedModel) -> Sequence[AnyClipSpec]:
         folder = self.options.clips
-        return [] if folder is None else [item.take for item in stored_items(folder, subject.frame)]
+        return [] if folder is None else stored_specs(folder, subject.frame)
 
     def _square(self, subject: EvaluatedModel) -> tuple[int, int]:
         height, width = (64, 64) if subject.network is None else subject.frame
@@ -229,23 +225,23 @@ class Evaluation:
             )
         return height, width
 
-    def _vanish_items(self, subject: EvaluatedModel, size: tuple[int, int] | None = None) -> list[Item]:
+    def _vanish_specs(self, subject: EvaluatedModel, size: tuple[int, int] | None = None) -> Sequence[AnyClipSpec]:
         options, frame = self.options, size or subject.frame
         if options.clips is not None:
-            return stored_items(options.clips, frame)
+            return stored_specs(options.clips, frame)
         wanted = composition(options.scenes, options.movers)
-        items = vanish_items(wanted, frame, options.seed)
+        specs = vanish_specs(wanted, frame, options.seed)
         self.results.settings["test_set"] = {**asdict(wanted), "size": list(frame)}
-        if max(seeds_of(items)) >= FIRST_VALIDATION_SEED:
+        if max(spec.seed for spec in specs) >= FIRST_VALIDATION_SEED:
             self.results.warn(
                 f"Some seeds are {FIRST_VALIDATION_SEED} or more: training looks at those scenes for its quick "
                 "validation, so they are no clean test."
             )
-        return items
+        return specs
 
-    def _watch(self, subject: EvaluatedModel, items: Sequence[Item], gate: GateKind) -> list[ScoredClip]:
+    def _watch(self, subject: EvaluatedModel, specs: Sequence[AnyClipSpec], gate: GateKind) -> list[ScoredClip]:
         clips, failures = watch_and_score(
-            subject, items, gate, batch=self.options.batch, workers=self.options.workers, on_progress=self.on_progress
+            subject, specs, gate, batch=self.options.batch, workers=self.options.workers, on_progress=self.on_progress
         )
         for sentence in failures:
             self.results.fail(sentence)

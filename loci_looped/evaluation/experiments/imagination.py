@@ -20,8 +20,9 @@ from torch import Tensor
 from loci_looped.baselines.protocol import Slots, VideoModel
 from loci_looped.configs.network import Placement
 from loci_looped.data.clip import Clip
+from loci_looped.data.store.clip_cache import ProgressCallback, cached_clip, fill_cache, no_progress
+from loci_looped.data.store.clip_spec import AnyClipSpec
 from loci_looped.evaluation.evaluated_model import EvaluatedModel
-from loci_looped.evaluation.experiments.clip_specs import ProgressCallback, Take, film, make_films, no_progress
 from loci_looped.evaluation.experiments.recording import BATCH, in_batches, pictures
 from loci_looped.evaluation.experiments.results import Results
 from loci_looped.evaluation.metrics import balls, official
@@ -59,19 +60,19 @@ class ImaginedClip:
 
 
 def watch_imagining(
-    subject: EvaluatedModel, gate: GateKind, mode: Mode, takes: Sequence[Take], *, steps: int = STEPS,
+    subject: EvaluatedModel, gate: GateKind, mode: Mode, specs: Sequence[AnyClipSpec], *, steps: int = STEPS,
     warm_up: int = 10,
     placement: Placement = "incremental", seed: int = 0, batch: int = BATCH, workers: int = 1,
     on_progress: ProgressCallback = no_progress,
 ) -> Iterator[ImaginedClip | str]:
     """Every sequence that can be scored; a sentence in place of one that cannot."""
-    if not takes:
+    if not specs:
         raise LociError("The test set is empty: ask for one scene or more.")
-    make_films(takes, workers, on_progress)
+    fill_cache(specs, workers, on_progress)
     label = subject.name if subject.network is None else f"{subject.name} {gate}"
 
-    def work(part: Sequence[Take]) -> list[ImaginedClip | str]:
-        clips = [film(take) for take in part]
+    def work(part: Sequence[AnyClipSpec]) -> list[ImaginedClip | str]:
+        clips = [cached_clip(spec) for spec in part]
         model = subject.video_model(clips, gate, warm_up=warm_up, placement=placement, seed=seed)
         frames, background = pictures(clips)
         with torch.no_grad():
@@ -84,7 +85,7 @@ def watch_imagining(
         return [_imagined(label, mode, clip, told_about, index, steps) for index, clip in enumerate(clips)]
 
     label = f"imagining, {label}, {mode}"
-    return in_batches(takes, work, batch=batch, workers=workers, on_progress=on_progress, label=label)
+    return in_batches(specs, work, batch=batch, workers=workers, on_progress=on_progress, label=label)
 
 
 def _step(

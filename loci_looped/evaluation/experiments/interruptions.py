@@ -19,12 +19,13 @@ from torch import Tensor
 from torch.nn import functional
 
 from loci_looped.data.clip import Clip
-from loci_looped.data.formats.clevrer import BURN_IN
-from loci_looped.data.formats.images import resize_masks
+from loci_looped.data.coordinates import resize_masks
+from loci_looped.data.store.clip_cache import ProgressCallback, cached_clip, fill_cache, no_progress
+from loci_looped.data.store.clip_spec import AnyClipSpec
 from loci_looped.evaluation.evaluated_model import EvaluatedModel
-from loci_looped.evaluation.experiments.clip_specs import ProgressCallback, Take, film, make_films, no_progress
 from loci_looped.evaluation.experiments.recording import BATCH, in_batches, pictures
 from loci_looped.evaluation.experiments.results import Results, Series
+from loci_looped.evaluation.experiments.slotformer import BURN_IN
 from loci_looped.evaluation.metrics import images, official_segmentation, perceptual, segmentation
 from loci_looped.evaluation.metrics.perceptual import PerceptualDistance
 from loci_looped.evaluation.metrics.tracking import moments
@@ -71,16 +72,16 @@ def blackouts(clips: Sequence[Clip], probability: float, seed: int) -> NDArray[n
 
 
 def watch_interrupted(
-    subject: EvaluatedModel, gate: GateKind, takes: Sequence[Take], probability: float, *, seed: int = 0,
+    subject: EvaluatedModel, gate: GateKind, specs: Sequence[AnyClipSpec], probability: float, *, seed: int = 0,
     batch: int = BATCH, workers: int = 1, on_progress: ProgressCallback = no_progress,
     lpips: PerceptualDistance | None = None,
 ) -> Iterator[InterruptedClip | str]:
     """Score every clip; a sentence in place of one that cannot be scored."""
-    make_films(takes, workers, on_progress)
+    fill_cache(specs, workers, on_progress)
     label = subject.name if subject.network is None else f"{subject.name} {gate}"
 
-    def work(part: Sequence[Take]) -> list[InterruptedClip | str]:
-        clips = [film(take) for take in part]
+    def work(part: Sequence[AnyClipSpec]) -> list[InterruptedClip | str]:
+        clips = [cached_clip(spec) for spec in part]
         answers: list[InterruptedClip | str] = [""] * len(part)
         usable = [index for index, clip in enumerate(clips) if clip.truth is not None and len(clip) > BURN_IN]
         for index in set(range(len(part))) - set(usable):
@@ -95,7 +96,7 @@ def watch_interrupted(
         return answers
 
     label = f"watching, {label}, {100 * probability:.0f} % dark"
-    return in_batches(takes, work, batch=batch, workers=workers, on_progress=on_progress, label=label)
+    return in_batches(specs, work, batch=batch, workers=workers, on_progress=on_progress, label=label)
 
 
 @torch.no_grad()

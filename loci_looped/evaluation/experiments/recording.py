@@ -15,7 +15,7 @@ from torch import Tensor
 from loci_looped.baselines.protocol import Slots, VideoModel
 from loci_looped.data.clip import Clip
 from loci_looped.data.coordinates import to_pixels
-from loci_looped.evaluation.experiments.clip_specs import ProgressCallback, no_progress
+from loci_looped.data.store.clip_cache import ProgressCallback, no_progress
 from loci_looped.evaluation.metrics.surprise import slot_error
 from loci_looped.evaluation.metrics.tracking import Track
 from loci_looped.utils.errors import LociError

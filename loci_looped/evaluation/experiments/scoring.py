@@ -11,10 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from loci_looped.data.clip import Clip, Event, ObjectTruth
+from loci_looped.data.store.clip_cache import ProgressCallback, cached_clip, fill_cache, no_progress
+from loci_looped.data.store.clip_spec import AnyClipSpec
 from loci_looped.evaluation.evaluated_model import EvaluatedModel
-from loci_looped.evaluation.experiments.clip_specs import ProgressCallback, film, make_films, no_progress
 from loci_looped.evaluation.experiments.recording import BATCH, Recording, in_batches, record
-from loci_looped.evaluation.experiments.test_sets import Item, SetName
+from loci_looped.evaluation.experiments.test_sets import SetName, set_of
 from loci_looped.evaluation.metrics import official
 from loci_looped.evaluation.metrics.mota import MotCounts, count_events
 from loci_looped.evaluation.metrics.tracking import TrackingTable, of_object, successes, tracking_table
@@ -64,7 +65,7 @@ class ScoredClip:
         return self.table.object[-1]
 
 
-def score(model: str, name: SetName, clip: Clip, recording: Recording) -> ScoredClip:
+def score(model: str, clip: Clip, recording: Recording) -> ScoredClip:
     """Corrected and released figures of one clip; what a model says must be numbers."""
     truth = clip.truth
     if truth is None:
@@ -77,7 +78,7 @@ def score(model: str, name: SetName, clip: Clip, recording: Recording) -> Scored
     seen = np.asarray(truth.visible_masks.any(axis=(2, 3)))
     rows, success, counts = _as_released(recording, truth, seen, clip.size)
     return ScoredClip(
-        model=model, set=name, source=clip.source, seed=clip.seed, names=truth.names,
+        model=model, set=set_of(clip), source=clip.source, seed=clip.seed, names=truth.names,
         movers=np.array([kind == "mover" for kind in truth.kinds]), events=clip.events, places=truth.positions,
         seen=seen, recording=recording, table=table, tried=tried, succeeded=tried & succeeded,
         counts=count_events(track, truth), official_rows=rows, official_success=success, official_counts=counts,
@@ -109,20 +110,20 @@ def _as_released(
 
 
 def watch_and_score(
-    subject: EvaluatedModel, items: Sequence[Item], gate: GateKind, *, batch: int = BATCH, workers: int = 1,
+    subject: EvaluatedModel, specs: Sequence[AnyClipSpec], gate: GateKind, *, batch: int = BATCH, workers: int = 1,
     on_progress: ProgressCallback = no_progress, label: str = "",
 ) -> tuple[list[ScoredClip], list[str]]:
     """Every clip that can be scored, and a sentence for each that cannot."""
-    if not items:
+    if not specs:
         raise LociError("The test set is empty: ask for one scene or more.")
-    make_films([item.take for item in items], workers, on_progress)
+    fill_cache(specs, workers, on_progress)
     name = subject.name if subject.network is None else f"{subject.name} {gate}"
     label = label or f"watching, {name}"
     scored: list[ScoredClip] = []
     failures: list[str] = []
 
-    def work(part: Sequence[Item]) -> list[ScoredClip | str]:
-        clips = [film(item.take) for item in part]
+    def work(part: Sequence[AnyClipSpec]) -> list[ScoredClip | str]:
+        clips = [cached_clip(spec) for spec in part]
         answers: list[ScoredClip | str] = [""] * len(part)
         usable = [index for index, clip in enumerate(clips) if clip.truth is not None and clip.truth.count > 0]
         for index in set(range(len(part))) - set(usable):
@@ -134,18 +135,18 @@ def watch_and_score(
             recordings = record(subject.video_model(together, gate), together)
             for index, recording in zip(chosen, recordings, strict=True):
                 try:
-                    answers[index] = score(name, part[index].set, clips[index], recording)
+                    answers[index] = score(name, clips[index], recording)
                 except LociError as error:
                     answers[index] = f"{_called(clips[index])} was left out ({name}): {error}"
         return answers
 
-    for answer in in_batches(items, work, batch=batch, workers=workers, on_progress=on_progress, label=label):
+    for answer in in_batches(specs, work, batch=batch, workers=workers, on_progress=on_progress, label=label):
         if isinstance(answer, str):
             failures.append(answer)
         else:
             scored.append(answer)
     if not scored:
-        raise LociError(f"None of the {len(items)} clips could be scored. {failures[0]}")
+        raise LociError(f"None of the {len(specs)} clips could be scored. {failures[0]}")
     return scored, failures
 
 

@@ -1,25 +1,23 @@
 """The test sets: ADEPT's "vanish" in the paper's composition, matched pairs of every violation, clips of the user's.
 
 Scenes come from the seeds 0, 1, 2 ... Training draws its scenes from another stream of random numbers altogether, and
-its quick validation looks at the seeds from 1000 on.
+its validation looks at the seeds from FIRST_VALIDATION_SEED on.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from loci_looped.data.scenes import vanish
-from loci_looped.data.scenes.scene import Violation, ViolationKind
-from loci_looped.data.scenes.violations import matched_scenes
-from loci_looped.data.store.clip_file import clip_files, load_clip
-from loci_looped.evaluation.experiments.clip_specs import Size, StoredTake, Take, VanishTake
+from loci_looped.configs.scenes import ViolationKind
+from loci_looped.data.clip import Clip
+from loci_looped.data.coordinates import Size
+from loci_looped.data.store.clip_file import clip_files
+from loci_looped.data.store.clip_spec import ClipSpec, StoredClip
 from loci_looped.utils.errors import LociError
 
 SetName = Literal["control", "surprise"]
-FIRST_VALIDATION_SEED = 1000
 
 
 @dataclass(frozen=True)
@@ -35,7 +33,7 @@ class Composition:
         return self.two_movers + self.one_mover + self.surprise
 
     def scaled(self, scenes: int) -> Composition:
-        """The same mixture with so many scenes; of very few, at least one is a control with two movers."""
+        """The same mixture of another number of scenes; at least one is a control with two movers."""
         surprise = round(scenes * self.surprise / self.total)
         one = round(scenes * self.one_mover / self.total)
         one = max(0, min(one, scenes - surprise - 1))
@@ -43,14 +41,6 @@ class Composition:
 
 
 PAPER = Composition()
-
-
-@dataclass(frozen=True)
-class Item:
-    """One film of a test set."""
-
-    set: SetName
-    take: Take
 
 
 def composition(scenes: int | None = None, movers: int | None = None) -> Composition:
@@ -65,44 +55,26 @@ def composition(scenes: int | None = None, movers: int | None = None) -> Composi
     return Composition(count if movers == 2 else 0, count if movers == 1 else 0, 0)
 
 
-def vanish_items(wanted: Composition, size: Size, seed: int = 0) -> list[Item]:
+def vanish_specs(wanted: Composition, size: Size, seed: int = 0) -> list[ClipSpec]:
     """Every scene has a seed of its own, so the two conditions are independent samples."""
     if seed < 0:
         raise LociError(f"Seeds are whole numbers from 0 on, not {seed}.")
-    items: list[Item] = []
-    for offset in range(wanted.two_movers + wanted.one_mover):
-        number = 2 if offset < wanted.two_movers else 1
-        items.append(Item("control", control_take(seed + offset, number, size)))
-    first = seed + wanted.two_movers + wanted.one_mover
-    for number in range(first, first + wanted.surprise):
-        scene = replace(vanish.crossing_scene(number), violation=Violation("vanish", vanish.REMOVAL_TIME, mover=1))
-        items.append(Item("surprise", VanishTake(scene, size, number, "vanish/surprise")))
-    return items
+    kinds = ["vanish-control"] * wanted.two_movers + ["vanish-control-1"] * wanted.one_mover
+    kinds += ["vanish-surprise"] * wanted.surprise
+    return [ClipSpec(kind, seed + offset, size) for offset, kind in enumerate(kinds)]
 
 
-def control_take(seed: int, movers: int, size: Size) -> VanishTake:
-    scene = vanish.crossing_scene(seed)
-    return VanishTake(replace(scene, movers=scene.movers[:movers]), size, seed, f"vanish/control-{movers}")
+def pair_specs(kind: ViolationKind, count: int, size: Size, seed: int = 0) -> list[tuple[ClipSpec, ClipSpec]]:
+    """`count` matched pairs (control, violation)."""
+    return [(ClipSpec(f"violations-{kind}-control", number, size), ClipSpec(f"violations-{kind}", number, size))
+            for number in range(seed, seed + count)]
 
 
-def pair_takes(kind: ViolationKind, count: int, size: Size, seed: int = 0) -> list[tuple[VanishTake, VanishTake]]:
-    """(control, violation) of so many matched pairs."""
-    pairs = []
-    for number in range(seed, seed + count):
-        control, violation = matched_scenes(kind, number)
-        pairs.append((VanishTake(control, size, number, f"vanish/{kind}-control"),
-                      VanishTake(violation, size, number, f"vanish/{kind}")))
-    return pairs
+def stored_specs(folder: Path, size: Size) -> list[StoredClip]:
+    """The `.clip` files of a folder."""
+    return [StoredClip(file, size) for file in clip_files(folder)]
 
 
-def stored_items(folder: Path, size: Size) -> list[Item]:
-    """The `.clip` files of a folder; those in which something is taken away are the surprise set."""
-    items = []
-    for file in clip_files(folder):
-        removed = any(event.kind == "removed" for event in load_clip(file, verify=False).events)
-        items.append(Item("surprise" if removed else "control", StoredTake(file, size)))
-    return items
-
-
-def seeds_of(items: Sequence[Item]) -> list[int]:
-    return [item.take.seed for item in items if isinstance(item.take, VanishTake)]
+def set_of(clip: Clip) -> SetName:
+    """A clip in which something impossible happens, or something is taken away, belongs to the surprise set."""
+    return "surprise" if any(event.kind in ("violation", "removed") for event in clip.events) else "control"

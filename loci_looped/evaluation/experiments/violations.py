@@ -1,4 +1,4 @@
-"""Matched pairs: of two films that differ by one impossible event behind a screen, which surprises the network more?
+"""Matched pairs: of two clips that differ by one impossible event behind a screen, which surprises the network more?
 
 Chance is one half. Two measures, both the largest value from the event on: the paper's slot error over all slots that
 hold no screen, and the error of the whole predicted frame, which also notices what no slot expects (an object that
@@ -12,13 +12,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from loci_looped.data.scenes.scene import VIOLATIONS, ViolationKind
+from loci_looped.configs.scenes import VIOLATIONS, ViolationKind
+from loci_looped.data.coordinates import Size
+from loci_looped.data.store.clip_cache import ProgressCallback, no_progress
+from loci_looped.data.store.clip_spec import ClipSpec
 from loci_looped.evaluation.evaluated_model import EvaluatedModel
-from loci_looped.evaluation.experiments.clip_specs import ProgressCallback, Size, VanishTake, no_progress
 from loci_looped.evaluation.experiments.recording import BATCH
 from loci_looped.evaluation.experiments.results import Results
 from loci_looped.evaluation.experiments.scoring import ScoredClip, watch_and_score
-from loci_looped.evaluation.experiments.test_sets import Item, pair_takes
+from loci_looped.evaluation.experiments.test_sets import pair_specs
 from loci_looped.evaluation.metrics.statistics import pairwise_accuracy
 from loci_looped.model import GateKind
 from loci_looped.utils.errors import LociError
@@ -28,16 +30,16 @@ PROTOCOLS = {"slot": "violations/peak-slot-error-from-event", "frame": "violatio
 
 @dataclass(frozen=True)
 class Pairs:
-    """The pairs of one kind; equal films are watched once, whatever kinds they serve."""
+    """The pairs of one kind; equal clips are watched once, whatever kinds they serve."""
 
     kind: ViolationKind
-    takes: list[tuple[VanishTake, VanishTake]]
+    specs: list[tuple[ClipSpec, ClipSpec]]
 
 
 def all_pairs(count: int, size: Size, seed: int, kinds: Sequence[ViolationKind] = VIOLATIONS) -> list[Pairs]:
     if count < 1:
         raise LociError(f"{count} pairs of each violation are none: ask for one or more with --pairs.")
-    return [Pairs(kind, pair_takes(kind, count, size, seed)) for kind in kinds]
+    return [Pairs(kind, pair_specs(kind, count, size, seed)) for kind in kinds]
 
 
 def put_violations(
@@ -45,20 +47,19 @@ def put_violations(
     batch: int = BATCH, workers: int = 1, on_progress: ProgressCallback = no_progress, seed: int = 0,
 ) -> list[ScoredClip]:
     """Accuracy with its bootstrap interval for each kind and for all together; returns the watched clips."""
-    unique = {take.key(): take for group in pairs for pair in group.takes for take in pair}
-    items = [Item("surprise" if take.scene.violation else "control", take) for take in unique.values()]
+    unique = {spec.key(): spec for group in pairs for pair in group.specs for spec in pair}
     scored, failures = watch_and_score(
-        subject, items, gate, batch=batch, workers=workers, on_progress=on_progress,
+        subject, list(unique.values()), gate, batch=batch, workers=workers, on_progress=on_progress,
         label=f"watching pairs, {subject.name} {gate}",
     )
     for sentence in failures:
         results.fail(sentence)
-    # Clips that could not be scored are missing, so the films are found again by scene, seed and source.
+    # Clips that could not be scored are missing, so the others are found again by source and seed.
     found = {(clip.source, clip.seed): clip for clip in scored}
-    by_key = {key: found.get((take.source, take.seed)) for key, take in unique.items()}
+    by_key = {key: found.get((spec.source, spec.seed)) for key, spec in unique.items()}
     everything: dict[str, list[tuple[float, float]]] = {name: [] for name in PROTOCOLS}
     for group in pairs:
-        watched = [(by_key[control.key()], by_key[violation.key()]) for control, violation in group.takes]
+        watched = [(by_key[control.key()], by_key[violation.key()]) for control, violation in group.specs]
         whole = [(usual, strange) for usual, strange in watched if usual is not None and strange is not None]
         if not whole:
             results.warn(f"{prefix}: none of the {group.kind} pairs could be scored.")

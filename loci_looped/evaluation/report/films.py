@@ -13,9 +13,9 @@ from PIL import Image
 
 from loci_looped.data.clip import Clip
 from loci_looped.data.formats.film_writer import write_film
+from loci_looped.data.store.clip_cache import cached_clip
+from loci_looped.data.store.clip_spec import ClipSpec
 from loci_looped.evaluation.evaluated_model import EvaluatedModel
-from loci_looped.evaluation.experiments.clip_specs import BallsTake, Take, VanishTake, film
-from loci_looped.evaluation.experiments.test_sets import control_take, pair_takes
 from loci_looped.inference.stream import CLIP_FPS
 from loci_looped.inference.watch import FrameResult, as_loci
 from loci_looped.viz.canvas import Picture, factor_for
@@ -41,20 +41,20 @@ def films_of(subject: EvaluatedModel, seed: int) -> list[Film]:
     if subject.network is None:
         return []
     made = []
-    for title, note, take in _scenes(subject, seed):
-        made.append(_film(subject, f"{subject.name}: {title}", note, film(take)))
+    for title, note, spec in _scenes(subject, seed):
+        made.append(_film(subject, f"{subject.name}: {title}", note, cached_clip(spec)))
     return made
 
 
-def _scenes(subject: EvaluatedModel, seed: int) -> list[tuple[str, str, Take]]:
+def _scenes(subject: EvaluatedModel, seed: int) -> list[tuple[str, str, ClipSpec]]:
     if subject.frame[0] == subject.frame[1]:
         return [(f"balls, sequence {seed} of the test set", "Three balls that bounce off each other.",
-                 BallsTake("interaction", seed, subject.frame, 60))]
-    control: VanishTake = control_take(seed, 2, subject.frame)
-    (_, vanish), = pair_takes("vanish", 1, subject.frame, seed)
+                 ClipSpec("balls-interaction-test", seed, subject.frame, range(60)))]
+    control = ClipSpec("vanish-control", seed, subject.frame)
+    surprise = ClipSpec("violations-vanish", seed, subject.frame)
     return [
         (f"control scene {seed}", "Two objects pass behind the screen and come out again; then it falls.", control),
-        (f"surprise scene {seed}", "The same, but while it is hidden one of the two is taken away.", vanish),
+        (f"surprise scene {seed}", "The same, but while it is hidden one of the two is taken away.", surprise),
     ]
 
 

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from loci_looped.data.coordinates import resize_masks
 from loci_looped.data.formats import background, video
 from loci_looped.data.formats.film_writer import write_film
-from loci_looped.data.formats.images import resize_masks
 from loci_looped.data.formats.video import Selection
 from loci_looped.utils.errors import LociError
 

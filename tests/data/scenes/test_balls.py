@@ -8,7 +8,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from loci_looped.configs.scenes import SPLITS, BallsScenario
+from loci_looped.data.clip import Clip
 from loci_looped.data.render import sprite
+from loci_looped.data.render.clips import make_clip
 from loci_looped.data.scenes import balls
 from loci_looped.utils.errors import LociError
 
@@ -68,7 +71,7 @@ def by_the_rules(scenario: str, seed: int, frames: int) -> tuple[list[list[tuple
 
 
 @pytest.mark.parametrize("scenario", balls.SCENARIOS)
-def test_positions_follow_the_written_rules(scenario: balls.ScenarioName) -> None:
+def test_positions_follow_the_written_rules(scenario: BallsScenario) -> None:
     for index in (0, 1, 199):
         seed = balls.sequence_seed(scenario, "test", index)
         story, colours = by_the_rules(scenario, seed, 100)
@@ -83,24 +86,24 @@ def test_positions_follow_the_written_rules(scenario: balls.ScenarioName) -> Non
 def test_seeds_of_the_splits_are_one_stream_each() -> None:
     released = np.random.RandomState(9).randint(0, 2**32 - 1, 200)
     assert [balls.sequence_seed("interaction", "test", i) for i in (0, 7, 199)] == released[[0, 7, 199]].tolist()
-    firsts = {balls.sequence_seed(name, split, 0) for name in balls.SCENARIOS for split in balls.SPLITS}
+    firsts = {balls.sequence_seed(name, split, 0) for name in balls.SCENARIOS for split in SPLITS}
     assert len(firsts) == 12
     assert balls.sequence_seed("occlusion", "train", 0) == 1791095845     # the well-known first draw of RandomState(1)
 
 
 def test_same_seed_same_bytes() -> None:
-    def fingerprint(clip: balls.Clip) -> str:
+    def fingerprint(clip: Clip) -> str:
         assert clip.truth is not None
         return hashlib.sha256(clip.frames.tobytes() + clip.truth.visible_masks.tobytes()).hexdigest()[:16]
 
-    assert fingerprint(balls.sequence("interaction", "test", 0)) == "056f31c1c2c803d1"
-    assert fingerprint(balls.clip("occlusion", 5, 20)) == fingerprint(balls.clip("occlusion", 5, 20))
-    assert fingerprint(balls.clip("occlusion", 5, 20)) != fingerprint(balls.clip("occlusion", 6, 20))
+    assert fingerprint(make_clip("balls-interaction-test", 0)) == "056f31c1c2c803d1"
+    assert fingerprint(make_clip("balls-occlusion", 5)) == fingerprint(make_clip("balls-occlusion", 5))
+    assert fingerprint(make_clip("balls-occlusion", 5)) != fingerprint(make_clip("balls-occlusion", 6))
 
 
 @settings(max_examples=25, deadline=None)
 @given(seed=SEEDS, scenario=st.sampled_from(list(balls.SCENARIOS)))
-def test_balls_stay_in_the_box_and_keep_their_energy(seed: int, scenario: balls.ScenarioName) -> None:
+def test_balls_stay_in_the_box_and_keep_their_energy(seed: int, scenario: BallsScenario) -> None:
     story = balls.simulate(scenario, seed, 60)
     energy = (story.velocities**2).sum(axis=(1, 2))
     np.testing.assert_allclose(energy, energy[0], rtol=1e-9)
@@ -143,7 +146,7 @@ def test_the_drawn_disc_has_its_measured_place_and_size() -> None:
 
 
 def test_truth_agrees_with_the_picture() -> None:
-    clip = balls.sequence("occlusion", "test", 3)
+    clip = make_clip("balls-occlusion-test", 3)
     truth = clip.truth
     assert truth is not None and len(clip) == 100 and clip.size == (64, 64)
     assert len(set(truth.names)) == 3                                        # drawn without replacement
@@ -164,7 +167,7 @@ def test_truth_agrees_with_the_picture() -> None:
 
 
 def test_contacts_become_events_of_both_balls() -> None:
-    clip = balls.sequence("interaction", "test", 0)
+    clip = make_clip("balls-interaction-test", 0)
     touches = [event for event in clip.events if event.kind == "collision"]
     assert touches and len(touches) % 2 == 0
     positions = clip.truth.positions                                          # type: ignore[union-attr]
@@ -175,11 +178,11 @@ def test_contacts_become_events_of_both_balls() -> None:
 
 
 @pytest.mark.parametrize(("call", "words"), [
-    (lambda: balls.sequence("billiard", "test", 0), "interaction, occlusion"),
-    (lambda: balls.sequence("occlusion", "dev", 0), "train, val, test"),
-    (lambda: balls.sequence("occlusion", "test", -1), "start at 0"),
-    (lambda: balls.clip("occlusion", -1), "Seed -1"),
-    (lambda: balls.clip("occlusion", 0, 0), "0 frames"),
+    (lambda: balls.simulate("billiard", 0), "interaction, occlusion"),
+    (lambda: balls.sequence_seed("occlusion", "dev", 0), "train, val, test"),
+    (lambda: make_clip("balls-occlusion-test", -1), "start at 0"),
+    (lambda: make_clip("balls-occlusion", -1), "Seed -1"),
+    (lambda: balls.simulate("occlusion", 0, 0), "0 frames"),
 ])
 def test_bad_requests_are_told(call, words: str) -> None:  # type: ignore[no-untyped-def]
     with pytest.raises(LociError, match=words):

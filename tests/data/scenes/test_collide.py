@@ -10,7 +10,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from loci_looped.data.formats import clevrer
-from loci_looped.data.formats.writers import write_clevrer
+from loci_looped.data.render.clips import make_clip
+from loci_looped.data.render.collide_render import background, render_story
 from loci_looped.data.scenes import collide
 from loci_looped.data.scenes.collide import Thing
 from loci_looped.data.scenes.rigid import Slider, Surface, bounce, slide, step, touch
@@ -121,7 +122,7 @@ def test_collisions_are_where_the_velocities_change() -> None:
 
 def test_same_seed_same_bytes() -> None:
     def fingerprint(seed: int) -> str:
-        clip = collide.clip(seed, (40, 60), range(40, 60, 5))
+        clip = make_clip("collide", seed, (40, 60), range(40, 60, 5))
         return hashlib.sha256(clip.frames.tobytes()).hexdigest()[:16]
 
     assert fingerprint(3) == fingerprint(3) == "7d6a172c505d9ffc"
@@ -129,12 +130,12 @@ def test_same_seed_same_bytes() -> None:
 
 
 def test_truth_agrees_with_the_picture() -> None:
-    clip = collide.clip(7, (80, 120), range(0, 128, 16))
+    clip = make_clip("collide", 7, (80, 120), range(0, 128, 16))
     truth = clip.truth
     assert truth is not None
     assert not (truth.visible_masks & ~truth.object_masks).any()
     assert (truth.visible_masks.sum(axis=1) <= 1).all()
-    assert (clip.background == collide.background((80, 120))).all()
+    assert (clip.background == background((80, 120))).all()
     off = np.abs(clip.frames.astype(int) - clip.background).max(axis=-1)       # (T, H, W)
     seen = np.asarray(truth.visible_masks.any(axis=1))
     assert (off[seen] > 12).mean() > 0.8          # things differ from the table
@@ -146,17 +147,18 @@ def test_truth_agrees_with_the_picture() -> None:
 
 
 def test_one_background_for_all_in_clevrers_greys() -> None:
-    empty = collide.background((320, 480)).astype(int)
+    empty = background((320, 480)).astype(int)
     assert empty.min() >= 108 and empty.max() <= 145
     assert empty[-40:, :60].mean() > empty[:40, -60:].mean()                   # brighter at the lower left
     assert empty[:20, :20, 2].mean() > empty[:20, :20, 0].mean() + 2           # bluish at the upper left
-    assert (collide.clip(1, (40, 60), [0]).background == collide.clip(2, (40, 60), [9]).background).all()
+    one, other = (make_clip("collide", seed, (40, 60), range(seed, seed + 1)) for seed in (1, 9))
+    assert (one.background == other.background).all()
 
 
 def test_written_as_clevrer_and_read_again(tmp_path: Path) -> None:
     tale = collide.story(11)
-    clip = collide.picture(tale, (40, 60), range(collide.FRAMES), 11, samples=1)
-    write_clevrer(tmp_path, 10_011, clip, collide.FPS, tale.motion(), lossless=True)
+    clip = render_story(tale, (40, 60), seed=11, samples=1)
+    clevrer.write(tmp_path, 10_011, clip, collide.FPS, tale.motion(), lossless=True)
     library = clevrer.open_library(tmp_path)
     back = clevrer.read(library, 10_011)
     assert back.notes == () and back.clip.truth is not None and clip.truth is not None
@@ -169,21 +171,19 @@ def test_written_as_clevrer_and_read_again(tmp_path: Path) -> None:
     (tmp_path / "proposals/proposal_10011.json").unlink()
     drawn = clevrer.read(clevrer.open_library(tmp_path), 10_011).clip.truth
     assert drawn is not None and (drawn.visible_masks != clip.truth.visible_masks).mean() < 1e-4
-    start = clevrer.slotformer_start(np.asarray(clip.truth.object_masks.any(axis=(2, 3))))
-    assert clevrer.slotformer_clips(library) == ([] if start is None else [(10_011, start)])
 
 
 def test_bad_requests_are_told() -> None:
     with pytest.raises(LociError, match="Seeds"):
         collide.story(-1)
     with pytest.raises(LociError, match="at least one frame"):
-        collide.clip(0, (40, 60), [])
+        make_clip("collide", 0, (40, 60), range(0))
     with pytest.raises(LociError, match="2x60"):
-        collide.clip(0, (2, 60), [0])
+        make_clip("collide", 0, (2, 60), range(1))
 
 
 def test_contact_sheet_shows_frames_and_masks() -> None:
-    clip = collide.clip(7, (40, 60), range(0, 128, 32), samples=1)
+    clip = make_clip("collide", 7, (40, 60), range(0, 128, 32), samples=1)
     sheet = contact_sheet([clip, clip], columns=4, width=800)
     assert sheet.shape[1] == 800 and sheet.dtype == np.uint8
     half = len(sheet) // 2

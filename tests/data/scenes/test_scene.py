@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from loci_looped.configs.scenes import VIOLATIONS, ViolationKind
 from loci_looped.data.render.scene_render import render_frame, render_scene
-from loci_looped.data.scenes.scene import VIOLATIONS, Mover, Scene, Screen, Violation, ViolationKind, at_time
+from loci_looped.data.scenes.scene import Mover, Scene, Screen, Violation, at_time
 from loci_looped.data.scenes.scene_json import describe, scene_from
 from loci_looped.data.scenes.vanish import training_scene
 from loci_looped.data.scenes.violations import matched_scenes
@@ -48,6 +49,13 @@ def test_description_and_back(scene: Scene) -> None:
     assert scene_from(json.loads(json.dumps(describe(scene), allow_nan=False))) == scene
 
 
+def test_old_descriptions_call_the_backdrop_a_stage() -> None:
+    scene = training_scene(2)
+    old = describe(scene)
+    old["stage"] = old.pop("backdrop")
+    assert scene_from(old) == scene
+
+
 def test_a_short_description_takes_defaults() -> None:
     mover = {"shape": "cube", "colour": "blue", "size": 0.3, "start": [-1, 0], "velocity": [0, 0]}
     scene = scene_from({"movers": [mover]})
@@ -70,7 +78,7 @@ def test_a_short_description_takes_defaults() -> None:
     ({"fps": 0}, "frames per second"),
     ({"screen": {"x": 0, "y": 0, "half_width": 1, "half_height": 1, "colour": "red", "angle": [[1, 0], [1, 90]]}},
      "one after the other"),
-    ({"backdrop": {"camera": {"position": [1, 2]}}}, r"scene\.stage\.camera\.position has 2 entries"),
+    ({"backdrop": {"camera": {"position": [1, 2]}}}, r"scene\.backdrop\.camera\.position has 2 entries"),
 ])
 def test_bad_descriptions_are_told(change: dict[str, Any], told: str) -> None:
     with pytest.raises(LociError, match=told):

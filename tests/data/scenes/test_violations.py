@@ -5,12 +5,14 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from loci_looped.configs.scenes import VIOLATIONS, ViolationKind
 from loci_looped.data.clip import Clip, Event
+from loci_looped.data.render.clips import make_clip
 from loci_looped.data.render.scene_render import render_frame
 from loci_looped.data.scenes.hiding import hidden_times, is_hidden
-from loci_looped.data.scenes.scene import VIOLATIONS, Scene, ViolationKind
+from loci_looped.data.scenes.scene import Scene
 from loci_looped.data.scenes.vanish import STRIDE
-from loci_looped.data.scenes.violations import matched_pair, matched_scenes
+from loci_looped.data.scenes.violations import matched_scenes
 from loci_looped.utils.errors import LociError
 
 
@@ -71,7 +73,7 @@ def last_seen(clip: Clip, mover: int) -> int:
 
 @pytest.mark.parametrize("kind", VIOLATIONS)
 def test_what_the_violation_does(kind: ViolationKind) -> None:
-    control, violation = matched_pair(kind, 1, (40, 60), samples=1)
+    control, violation = (make_clip(f"violations-{kind}{end}", 1, (40, 60), samples=1) for end in ("-control", ""))
     assert control.truth is not None and violation.truth is not None
     assert control.truth.names == violation.truth.names and len(control) == len(violation) == 80
     assert not [event for event in control.events if event.kind == "violation"]

@@ -12,7 +12,7 @@ import torch
 from loci_looped.data.clip import Clip
 from loci_looped.data.store import shards
 from loci_looped.data.store.clip_file import save_clip
-from loci_looped.data.store.dataset import generated_dataset, stored_dataset
+from loci_looped.data.store.dataset import ClipDataset, StoredClips, generated_dataset
 from loci_looped.utils.errors import LociError
 
 
@@ -95,17 +95,16 @@ def test_a_cache_of_something_else_is_refused(tmp_path: Path) -> None:
 def test_stored_clips(tmp_path: Path) -> None:
     for seed in range(4):
         save_clip(tiny_clip(seed), tmp_path / f"{seed:03d}.clip")
-    dataset = stored_dataset(tmp_path, stride=2, start=1, batch_size=2)
+    dataset = ClipDataset(StoredClips(tmp_path), batch_size=2)
     frames, background = dataset[3]
-    assert torch.allclose(frames[:, 0, 0, 0] * 255, torch.tensor([31.0, 33.0])) and background.shape == (3, 6, 9)
-    with pytest.raises(LociError, match="too few"):
-        stored_dataset(tmp_path, length=5, batch_size=2)
+    assert torch.allclose(frames[:, 0, 0, 0] * 255, torch.tensor([30.0, 31.0, 32.0, 33.0]))
+    assert background.shape == (3, 6, 9)
     with pytest.raises(LociError, match="cannot fill a batch"):
-        stored_dataset(tmp_path, batch_size=5)
+        ClipDataset(StoredClips(tmp_path), batch_size=5)
     odd = tiny_clip(4)
     save_clip(Clip(odd.frames[:3], odd.background), tmp_path / "odd.clip")
     with pytest.raises(LociError, match=r"odd\.clip has 3 frames"):
-        stored_dataset(tmp_path, batch_size=2)
+        StoredClips(tmp_path)
 
 
 def test_a_damaged_file_is_found_when_the_folder_is_opened(tmp_path: Path) -> None:
@@ -115,4 +114,4 @@ def test_a_damaged_file_is_found_when_the_folder_is_opened(tmp_path: Path) -> No
     content[-1] ^= 1
     (tmp_path / "1.clip").write_bytes(content)
     with pytest.raises(LociError, match=r"1\.clip is damaged"):
-        stored_dataset(tmp_path, batch_size=2)
+        StoredClips(tmp_path)

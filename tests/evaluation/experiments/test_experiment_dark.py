@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from clairvoyant import FRAMES, SIZE, Clairvoyant, FakeTake, clairvoyant, clip_of
+from clairvoyant import FRAMES, SIZE, Clairvoyant, clairvoyant, clip_of, spec_of
 from torch import Tensor
 
 from loci_looped.baselines.protocol import Slots
@@ -83,7 +83,7 @@ def test_a_perfect_prediction_has_perfect_scores() -> None:
 
 def test_predictions_in_the_dark_are_told_from_those_in_the_light() -> None:
     subject = spying()
-    answers = list(watch_interrupted(subject, "learned", [FakeTake(clip_of(seed)) for seed in (1, 2)], 0.5))
+    answers = list(watch_interrupted(subject, "learned", [spec_of(clip_of(seed)) for seed in (1, 2)], 0.5))
     clips = [answer for answer in answers if isinstance(answer, InterruptedClip)]
     assert len(clips) == 2 and clips[0].first == 5 and len(clips[0].dark) == FRAMES - 6
     shown = np.stack([dark.numpy() for _, dark in subject.facts["seen"]])       # (T - 1, B)
@@ -106,7 +106,7 @@ def test_clips_without_truth_and_diverged_ones_are_told() -> None:
         frame = torch.where(broken, torch.nan, slots.expectation.frame)
         return dataclasses.replace(slots, expectation=dataclasses.replace(slots.expectation, frame=frame))
 
-    films = [FakeTake(clip_of(0)), FakeTake(clip_of(1)), FakeTake(clip_of(2, told=False))]
+    films = [spec_of(clip_of(0)), spec_of(clip_of(1)), spec_of(clip_of(2, told=False))]
     answers = list(watch_interrupted(clairvoyant(blind), "learned", films, 0.2))
     assert isinstance(answers[1], InterruptedClip)
     assert "not numbers" in str(answers[0]) and "no ground truth" in str(answers[2])
@@ -117,7 +117,7 @@ def test_a_model_without_predictions_is_told() -> None:
         return dataclasses.replace(slots, expectation=None)
 
     with pytest.raises(LociError, match="predicts no frames"):
-        list(watch_interrupted(clairvoyant(plain), "learned", [FakeTake(clip_of(0))], 0.2))
+        list(watch_interrupted(clairvoyant(plain), "learned", [spec_of(clip_of(0))], 0.2))
 
 
 def test_lpips_is_left_out_with_a_sentence() -> None:
@@ -130,7 +130,7 @@ def test_lpips_is_left_out_with_a_sentence() -> None:
 
 
 def test_the_rows_of_the_table(tmp_path: Path) -> None:
-    answers = list(watch_interrupted(clairvoyant(), "learned", [FakeTake(clip_of(3))], 0.2))
+    answers = list(watch_interrupted(clairvoyant(), "learned", [spec_of(clip_of(3))], 0.2))
     clips = [answer for answer in answers if isinstance(answer, InterruptedClip)]
     assert interruptions.write_interruption_table(tmp_path / "t.csv", clips) == FRAMES - 6
     with (tmp_path / "t.csv").open() as file:
@@ -142,7 +142,7 @@ def test_the_rows_of_the_table(tmp_path: Path) -> None:
 
 def imagined(subject: EvaluatedModel, mode: imagination.Mode = "black", steps: int = 20, seeds: Sequence[int] = (0, 1)
              ) -> list[ImaginedClip]:
-    answers = list(watch_imagining(subject, "learned", mode, [FakeTake(clip_of(seed)) for seed in seeds], steps=steps))
+    answers = list(watch_imagining(subject, "learned", mode, [spec_of(clip_of(seed)) for seed in seeds], steps=steps))
     assert all(isinstance(answer, ImaginedClip) for answer in answers), answers
     return [answer for answer in answers if isinstance(answer, ImaginedClip)]
 
@@ -200,7 +200,7 @@ def test_divergence_and_short_films_are_told() -> None:
     def diverges(slots: Slots, t: int, clips: Sequence[Clip]) -> Slots:
         return dataclasses.replace(slots, positions=slots.positions * (torch.nan if t > 12 else 1))
 
-    films = [FakeTake(clip_of(0))]
+    films = [spec_of(clip_of(0))]
     assert "not numbers" in str(next(iter(watch_imagining(clairvoyant(diverges), "learned", "black", films, steps=5))))
     assert "fewer steps" in str(next(iter(watch_imagining(clairvoyant(), "learned", "black", films, steps=FRAMES))))
     with pytest.raises(LociError, match="test set is empty"):

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from clairvoyant import FRAMES, GONE_AT, SIZE, FakeTake, clairvoyant, clip_of
+from clairvoyant import FRAMES, GONE_AT, SIZE, ClipInMemory, clairvoyant, clip_of, spec_of
 
 from loci_looped.baselines.protocol import Slots
 from loci_looped.data.clip import Clip
@@ -20,20 +20,17 @@ from loci_looped.evaluation.experiments.recording import in_batches
 from loci_looped.evaluation.experiments.results import Results
 from loci_looped.evaluation.experiments.scoring import COLUMNS, ScoredClip, watch_and_score, write_table
 from loci_looped.evaluation.experiments.surprise import put_surprise, slots_of_vanished
-from loci_looped.evaluation.experiments.test_sets import Item
 from loci_looped.evaluation.experiments.tracking import put_tracking
 from loci_looped.evaluation.experiments.violations import surprise
 from loci_looped.utils.errors import LociError
 
 
-def items(controls: int = 3, surprises: int = 0) -> list[Item]:
-    return [Item("control", FakeTake(clip_of(seed))) for seed in range(controls)] + [
-        Item("surprise", FakeTake(clip_of(seed, surprise=True))) for seed in range(controls, controls + surprises)
-    ]
+def specs(controls: int = 3, surprises: int = 0) -> list[ClipInMemory]:
+    return [spec_of(clip_of(seed, surprise=seed >= controls)) for seed in range(controls + surprises)]
 
 
 def watched(subject: EvaluatedModel | None = None, controls: int = 3, surprises: int = 0) -> list[ScoredClip]:
-    clips, failures = watch_and_score(subject or clairvoyant(), items(controls, surprises), "learned")
+    clips, failures = watch_and_score(subject or clairvoyant(), specs(controls, surprises), "learned")
     assert not failures
     return clips
 
@@ -122,7 +119,7 @@ def test_a_ball_that_does_not_come_back_is_a_surprise() -> None:
 
 def test_in_a_matched_pair_the_violation_surprises_more() -> None:
     usual = watched(controls=1)[0]
-    strange = watch_and_score(clairvoyant(), [Item("surprise", FakeTake(clip_of(0, surprise=True)))], "learned")[0][0]
+    strange = watch_and_score(clairvoyant(), [spec_of(clip_of(0, surprise=True))], "learned")[0][0]
     for measure in ("slot", "frame"):
         assert surprise(strange, strange, measure) > surprise(usual, strange, measure)
     # Before the event nothing counts: an error at the very beginning is in both.
@@ -137,7 +134,7 @@ def test_clips_that_cannot_be_scored_are_told_and_left_out() -> None:
         positions = torch.where(broken[:, None, None], torch.nan, slots.positions)
         return dataclasses.replace(slots, positions=positions)
 
-    films = [*items(3), Item("control", FakeTake(clip_of(7, told=False)))]
+    films = [*specs(3), spec_of(clip_of(7, told=False))]
     clips, failures = watch_and_score(clairvoyant(diverges), films, "learned")
     assert [clip.seed for clip in clips] == [0, 2]
     assert len(failures) == 2 and "no ground truth" in failures[1] and "seed 7" in failures[1]
@@ -151,10 +148,10 @@ def test_a_predicted_frame_that_is_not_a_number_spoils_its_own_clip_only() -> No
         frame = torch.where(broken, torch.nan, slots.expectation.frame)
         return dataclasses.replace(slots, expectation=dataclasses.replace(slots.expectation, frame=frame))
 
-    clips, failures = watch_and_score(clairvoyant(blind), items(2), "learned")
+    clips, failures = watch_and_score(clairvoyant(blind), specs(2), "learned")
     assert [clip.seed for clip in clips] == [1] and "not numbers" in failures[0]
     with pytest.raises(LociError, match="None of the 1 clips could be scored"):
-        watch_and_score(clairvoyant(blind), items(1), "learned")
+        watch_and_score(clairvoyant(blind), specs(1), "learned")
 
 
 def test_an_empty_test_set_is_refused() -> None:
@@ -164,7 +161,7 @@ def test_an_empty_test_set_is_refused() -> None:
 
 def test_the_number_of_workers_changes_nothing() -> None:
     alone, together = (
-        watch_and_score(clairvoyant(shifted(1)), items(5), "learned", batch=2, workers=n)[0] for n in (1, 3)
+        watch_and_score(clairvoyant(shifted(1)), specs(5), "learned", batch=2, workers=n)[0] for n in (1, 3)
     )
     for one, other in zip(alone, together, strict=True):
         assert one.seed == other.seed and np.array_equal(one.table.error, other.table.error, equal_nan=True)

@@ -8,7 +8,7 @@ import torch
 
 import loci_looped
 from loci_looped.configs.presets import preset
-from loci_looped.data.scenes import vanish
+from loci_looped.data.render.clips import make_clip
 from loci_looped.model import LociLooped
 from loci_looped.model.extensions.displacement import (
     IN_TRAINING,
@@ -107,7 +107,7 @@ def test_speed_from_everything_trusts_whatever_enters_the_percept() -> None:
     eager = dataclasses.replace(small, extensions=dataclasses.replace(small.extensions, rules=rules))
     trusting = LociLooped(eager).eval()
     trusting.load_state_dict(choosy.state_dict())
-    clip = vanish.control_clip(1000, movers=2)
+    clip = make_clip("vanish-control", 1000)
     frames = torch.from_numpy(clip.frames[:13]).permute(0, 3, 1, 2).unsqueeze(0) / 255
     background = torch.from_numpy(clip.background).permute(2, 0, 1).unsqueeze(0) / 255
     evidence = []

@@ -35,7 +35,7 @@ class ClipCollection:
         return len(self.names)
 
 
-def open_shelf(path: str | Path) -> ClipCollection:
+def open_collection(path: str | Path) -> ClipCollection:
     """Find out what is at a path. Nothing is decoded yet."""
     path = Path(path)
     if not path.exists():
