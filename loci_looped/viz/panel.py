@@ -9,12 +9,11 @@ import numpy as np
 from loci_looped.inference.watch import FrameResult
 from loci_looped.utils.errors import LociError
 from loci_looped.viz.canvas import Mask, Picture, Sheet, enlarge, factor_for, fit
-from loci_looped.viz.colours import HIDDEN, LIGHT, VISIBLE, Theme, readable_on, slot_colour, slot_name
+from loci_looped.viz.colours import HIDDEN, LIGHT, NOTHING, VISIBLE, Theme, readable_on, slot_colour, slot_name
 from loci_looped.viz.overlay import overlay
 
 LABELS = 168                # width of the captions on the left
 GAP = 6
-NOTHING = (10, 11, 14)
 
 
 def object_mask(whole: Mask, visible: Mask) -> Picture:

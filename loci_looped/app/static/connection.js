@@ -19,12 +19,12 @@ export function unpack(buffer) {
 export class LabError extends Error {}
 
 export class Connection {
-  constructor(onClose) {
-    this.onClose = onClose;
-    this.waiting = [];
-    this.socket = null;
-    this.words = "";
-  }
+  waiting = [];                     // requests without an answer, oldest first
+  socket = null;
+  opening = null;                   // the promise of a socket that is being opened
+  words = "";                       // the server's last words, said without being asked
+
+  constructor(onClose) { this.onClose = onClose; }
 
   get isOpen() { return this.socket !== null && this.socket.readyState === WebSocket.OPEN; }
 
