@@ -98,7 +98,8 @@ def css() -> str:
 
 
 def _variables(theme: Theme) -> str:
-    plain = {field.name.replace("_", "-"): getattr(theme, field.name) for field in fields(theme) if field.name != "series"}
+    names = [field.name for field in fields(theme) if field.name != "series"]
+    plain = {name.replace("_", "-"): getattr(theme, name) for name in names}
     plain |= {f"c{number}": colour for number, colour in enumerate(theme.series, start=1)}
     veils = {name: "rgba({}, {}, {}, {})".format(*theme.ink, opacity) for name, opacity in OPACITIES.items()}
     return " ".join(f"--{name}: {value};" for name, value in
