@@ -103,7 +103,7 @@ def test_it_does_not_peek_while_dark_or_imagining() -> None:
         assert torch.equal(slots.positions, told[t].positions)
 
 
-def test_each_clip_of_a_batch_is_filtered_as_if_alone_and_after_its_end_goes_on() -> None:
+def test_each_clip_of_a_batch_is_filtered_as_if_alone() -> None:
     first, second = ball_behind_screen(), ball_behind_screen(frames=25, speed=2, row=20)
     both = watch([first, second])
     for alone, element in ((watch([first]), 0), (watch([second]), 1)):

