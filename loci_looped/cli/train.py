@@ -120,7 +120,7 @@ def split_line(argv: list[str]) -> Line:
     if update is not None and start is None:
         raise LociError(f"--start-update {update} needs --start-from RUN: which run's checkpoint is meant?")
     if update is not None and not update.isdecimal():
-        raise LociError(f"--start-update {update} is not the number of an update; write for example --start-update 4000.")
+        raise LociError(f"--start-update {update} is not a number of updates; write for example --start-update 4000.")
     if name is None and resume is None:
         again = f" --start-from {start}, as a new run has the configuration of its own line," if start else ""
         raise LociError(f"Which recipe? Say loci train RECIPE{again} with one of {', '.join(RECIPES)}.")
