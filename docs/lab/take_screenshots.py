@@ -18,7 +18,7 @@ FLAGS = [
     "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
     "--disable-component-update", "--disable-sync",
 ]
-HIDDEN = "(window.lab.moment()?.truth ?? []).some((it) => it.kind === 'mover' && it.whole > 20 && it.visible === 0)"
+HIDDEN = "(window.lab.run.moment?.truth ?? []).some((it) => it.kind === 'mover' && it.whole > 20 && it.visible === 0)"
 OVER = "window.lab.run.ended"
 
 
@@ -33,13 +33,13 @@ def until(page: Page, condition: str, seconds: float = 90.0) -> None:
 def play_until(page: Page, condition: str, more: int = 0) -> None:
     """Play until something is so, and some frames more."""
     page.keyboard.press("Space")
-    until(page, f"({condition}) || !window.lab.playing")
+    until(page, f"({condition}) || !window.lab.player.playing")
     if more:
-        frame = page.evaluate("window.lab.cursor()")
-        until(page, f"window.lab.cursor() >= {frame + more} || !window.lab.playing")
-    if page.evaluate("window.lab.playing"):
+        frame = page.evaluate("window.lab.run.number")
+        until(page, f"window.lab.run.number >= {frame + more} || !window.lab.player.playing")
+    if page.evaluate("window.lab.player.playing"):
         page.keyboard.press("Space")
-    page.evaluate("window.lab.lane.then(() => true)")
+    page.evaluate("window.lab.player.lane.then(() => true)")
     page.wait_for_timeout(400)
 
 

@@ -42,7 +42,7 @@ class ClipStore:
         """Take in a film and decode it. Whatever goes wrong, nothing of it is left."""
         suffix = Path(title).suffix.lower()
         if suffix not in FILM_SUFFIXES:
-            raise LociError(f"{title[:80]!r} is no film by its name; films end in {', '.join(FILM_SUFFIXES)}.")
+            raise LociError(f"{title[:80]!r} is not named like a film; films end in {', '.join(FILM_SUFFIXES)}.")
         if announced is not None and announced > self.settings.upload_bytes:
             raise self._too_large()
         if self.places.locked():

@@ -66,7 +66,7 @@ class Guard:
             return FOREIGN_HOST
         if origin is not None and not same_origin(origin, host):
             return FOREIGN_ORIGIN
-        # A browser always names the origin of a WebSocket or of something it sends; who does not is no page of ours.
+        # A browser always names the origin of a WebSocket or of something it sends; whatever does not is not our page.
         if origin is None and (kind == "websocket" or method not in SAFE_METHODS):
             return FOREIGN_ORIGIN
         return None

@@ -27,7 +27,7 @@ from loci_looped.app.wire import pack, read_request
 from loci_looped.data.scenes.scene_json import describe
 from loci_looped.model.loci import LociLooped
 from loci_looped.utils.errors import LociError
-from loci_looped.viz.colours import hexadecimal, slot_colour, slot_name
+from loci_looped.viz.colours import css, hexadecimal, slot_colour, slot_name
 
 STATIC = Path(__file__).with_name("static")
 FULL = 4001             # WebSocket close codes of our own
@@ -62,6 +62,9 @@ def create_app(model: LociLooped, settings: Settings, name: str = "a network") -
 
     async def page(request: Request) -> Response:
         return FileResponse(STATIC / "index.html")
+
+    async def palette(request: Request) -> Response:
+        return Response(css(), media_type="text/css")
 
     async def facts(request: Request) -> Response:
         return JSONResponse({**lab.facts(), "open_sessions": lab.open_sessions})
@@ -103,7 +106,7 @@ def create_app(model: LociLooped, settings: Settings, name: str = "a network") -
         routes=[
             Route("/", page), Route("/api/facts", facts), Route("/api/scene", scene),
             Route("/api/clips", upload, methods=["POST"]), WebSocketRoute("/api/session", session),
-            Mount("/static", StaticFiles(directory=STATIC)),
+            Route("/static/palette.css", palette), Mount("/static", StaticFiles(directory=STATIC)),
         ],
         middleware=[Middleware(Guard, hosts=settings.hosts)],
         lifespan=lifespan,

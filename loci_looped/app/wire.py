@@ -50,7 +50,7 @@ def read_request(text: str) -> dict[str, Any]:
     try:
         request = json.loads(text)
     except (json.JSONDecodeError, RecursionError) as error:
-        raise LociError("The message is no JSON.") from error
+        raise LociError("The message is not JSON.") from error
     if not isinstance(request, dict) or not isinstance(request.get("type"), str):
         raise LociError("A message is a JSON object with a 'type'.")
     return request

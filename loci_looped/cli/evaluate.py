@@ -39,7 +39,7 @@ class Arguments:
     scenes: int | None = None
     """How many. Without it: the paper's 35 control and 11 surprise scenes; interruptions: 24; imagination: 50."""
     movers: Literal[1, 2] | None = None
-    """Only control scenes, all with so many movers."""
+    """Only control scenes, all with this many movers."""
     seed: int = 0
     """First seed of the scenes; also decides blackouts and bootstrap draws. Validation uses those from 1000 on."""
     gate: tuple[Gate, ...] = ()
@@ -69,7 +69,7 @@ class Arguments:
     table: Path | None = None
     """Write every row behind the numbers to this CSV file: one per clip, frame and slot."""
     threads: int = 2
-    """Clips are watched on so many cores at once. The numbers do not depend on it."""
+    """How many cores watch clips at the same time. The numbers do not depend on it."""
     batch: int = 8
     """Clips that are watched together."""
 

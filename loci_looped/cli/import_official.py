@@ -12,7 +12,7 @@ from loci_looped.utils.errors import LociError
 
 @dataclass(frozen=True)
 class Arguments:
-    """Read one of the authors' .pt checkpoints. Nothing in the file is executed; what is not used is told."""
+    """Read one of the authors' .pt checkpoints. Nothing in the file is executed; what is not used is listed."""
 
     file: tyro.conf.Positional[Path]
     """The authors' checkpoint, such as net1.pt."""

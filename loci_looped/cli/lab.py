@@ -71,7 +71,7 @@ def listen(host: str, port: int) -> socket.socket:
     try:
         family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
     except OSError as error:
-        raise LociError(f"{host!r} is no address of this machine; leave --host away to use 127.0.0.1.") from error
+        raise LociError(f"{host!r} is not an address of this machine; without --host it is 127.0.0.1.") from error
     listener = socket.socket(family, kind, protocol)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:

@@ -9,7 +9,7 @@ from loci_looped.utils.errors import LociError
 if TYPE_CHECKING:
     from loci_looped.viz.canvas import Picture
 
-NO_SCREEN = "There is no screen for a live window here ({}). Leave --live away and open index.html afterwards."
+NO_SCREEN = "There is no screen for a live window here ({}). Leave out --live and open index.html afterwards."
 
 
 class Window:

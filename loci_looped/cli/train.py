@@ -87,7 +87,7 @@ def main(argv: list[str]) -> int:
     console = Console(stderr=True)
     if line.resume is not None:
         folder = line.resume
-        found = _told(lambda: newest_checkpoint(folder / "checkpoints"), console)
+        found = _reading(lambda: newest_checkpoint(folder / "checkpoints"), console)
         default = recipe(line.recipe) if line.recipe is not None else config_of(found)
         config, where = parse(line.rest, default, prog=f"loci train {line.recipe or f'--resume {folder}'}")
         if where.out is not None:
@@ -97,7 +97,7 @@ def main(argv: list[str]) -> int:
     config, where = parse(line.rest, recipe(line.recipe), prog=f"loci train {line.recipe}")
     folder = where.out or Path("runs") / f"{config.name}-seed{config.seed}"
     other = line.start_from
-    start = _told(lambda: starting_point(other, line.start_update), console) if other is not None else None
+    start = _reading(lambda: starting_point(other, line.start_update), console) if other is not None else None
     return _train(config, folder, where, start, other, console)
 
 
@@ -120,7 +120,7 @@ def split_line(argv: list[str]) -> Line:
     if update is not None and start is None:
         raise LociError(f"--start-update {update} needs --start-from RUN: which run's checkpoint is meant?")
     if update is not None and not update.isdecimal():
-        raise LociError(f"--start-update {update} is no number of an update; say for example --start-update 4000.")
+        raise LociError(f"--start-update {update} is not a number of updates; write for example --start-update 4000.")
     if name is None and resume is None:
         again = f" --start-from {start}, as a new run has the configuration of its own line," if start else ""
         raise LociError(f"Which recipe? Say loci train RECIPE{again} with one of {', '.join(RECIPES)}.")
@@ -169,12 +169,12 @@ def parse(words: list[str], default: TrainConfig, prog: str) -> tuple[TrainConfi
     return chosen.config, chosen.where
 
 
-def _told(read: Callable[[], Checkpoint], console: Console) -> Checkpoint:
-    """Read a checkpoint; damaged ones that are passed over are told."""
-    with warnings.catch_warnings(record=True) as told:
+def _reading(read: Callable[[], Checkpoint], console: Console) -> Checkpoint:
+    """Read a checkpoint; damaged ones that are passed over are reported."""
+    with warnings.catch_warnings(record=True) as passed_over:
         warnings.simplefilter("always")
         found = read()
-    for warning in told:
+    for warning in passed_over:
         console.print(str(warning.message), style="yellow", highlight=False, markup=False, soft_wrap=True)
     return found
 

@@ -99,6 +99,6 @@ def _title(clip: Clip) -> str:
         parts.append(f"seed {clip.seed}")
     if clip.truth is not None:
         parts.append(", ".join(clip.truth.names))
-    told = [f"{event.kind} {event.frame}" + ("" if event.object is None else f" ({event.object})")
-            for event in clip.events if event.kind not in ("hidden_from", "hidden_to")]
-    return " · ".join([*parts, *([", ".join(dict.fromkeys(told))] if told else [])])
+    events = [f"{event.kind} {event.frame}" + ("" if event.object is None else f" ({event.object})")
+              for event in clip.events if event.kind not in ("hidden_from", "hidden_to")]
+    return " · ".join([*parts, *([", ".join(dict.fromkeys(events))] if events else [])])

@@ -128,8 +128,8 @@ def demonstrate(model: LociLooped, folder: Path, seed: int) -> Numbers:
         write_png(folder / f"{kind}-panel.png", slot_panel(run.moments, TITLES[kind]))
     figure = timeline(surprise.history, surprise.source.events, "Surprise scene; in grey the control", control.history)
     write_timeline(folder / "curves.png", figure)
-    told = {name: value if np.isfinite(value) else None for name, value in asdict(numbers).items()}
-    write_text(folder / "numbers.json", json.dumps(told, indent=2) + "\n")
+    finite = {name: value if np.isfinite(value) else None for name, value in asdict(numbers).items()}
+    write_text(folder / "numbers.json", json.dumps(finite, indent=2) + "\n")
     write_page(
         folder / "index.html", "What is behind the screen?", numbers.sentences(),
         [Section(TITLES[kind], NOTES[kind], folder / f"{kind}.mp4", run.source.fps, run.history, run.source.events)

@@ -14,7 +14,7 @@ LIMIT = 2048
 
 
 @dataclass(frozen=True)
-class Row:
+class HistoryRow:
     """One frame, or the merger of several; arrays are (K,)."""
 
     frame: int
@@ -27,20 +27,20 @@ class Row:
     hidden: tuple[bool, ...]    # where the truth is known: which objects are in the image and wholly out of sight
 
 
-def row_of(seen: FrameResult) -> Row:
+def row_of(seen: FrameResult) -> HistoryRow:
     hidden: tuple[bool, ...] = ()
     if seen.truth is not None:
         whole, visible = seen.truth.object_masks[0].any((1, 2)), seen.truth.visible_masks[0].any((1, 2))
         hidden = tuple(bool(value) for value in whole & ~visible)
-    return Row(
+    return HistoryRow(
         seen.number, seen.time, seen.surprise.numpy(), seen.occlusion.numpy(), seen.gate[:, 0].numpy(),
         seen.gate[:, 1].numpy(), seen.bound.numpy(), hidden,
     )
 
 
-def merged(first: Row, second: Row) -> Row:
+def merged(first: HistoryRow, second: HistoryRow) -> HistoryRow:
     """Two rows as one that starts with the first."""
-    return Row(
+    return HistoryRow(
         first.frame, first.time, np.maximum(first.surprise, second.surprise),
         (first.occlusion + second.occlusion) / 2, (first.gate_gestalt + second.gate_gestalt) / 2,
         (first.gate_position + second.gate_position) / 2, first.bound | second.bound,
@@ -53,9 +53,9 @@ class History:
     """Rows in the order of time. When `limit` is reached, neighbours are merged: a day needs no more than a minute."""
 
     limit: int = LIMIT
-    rows: list[Row] = field(default_factory=list)
+    rows: list[HistoryRow] = field(default_factory=list)
     stride: int = 1                     # frames per row
-    pending: list[Row] = field(default_factory=list)
+    pending: list[HistoryRow] = field(default_factory=list)
 
     def add(self, seen: FrameResult) -> None:
         self.pending.append(row_of(seen))

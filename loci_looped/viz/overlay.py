@@ -12,13 +12,11 @@ from PIL import Image, ImageDraw
 from loci_looped.data.coordinates import to_pixels
 from loci_looped.inference.watch import FrameResult
 from loci_looped.viz.canvas import Mask, Picture, fit, font
-from loci_looped.viz.colours import Colour, readable_on, slot_colour, slot_name
+from loci_looped.viz.colours import CASING, Colour, readable_on, slot_colour, slot_name
 
 Points = NDArray[np.float64]        # (N, 2) row, column
 FINE = 2                            # lines are drawn at twice the size and shrunk, which makes them smooth
 DASH, GAP = 7.0, 5.0                # display pixels
-CASING: Colour = (12, 13, 16)
-"""A dark rim under every coloured line, so that it can be seen on any ground."""
 
 
 def outlines(mask: Mask, level: float = 0.5) -> list[Points]:

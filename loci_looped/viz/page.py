@@ -14,7 +14,7 @@ import numpy as np
 
 from loci_looped.data.clip import Event
 from loci_looped.utils.atomic import write_text
-from loci_looped.viz.colours import hexadecimal, slot_colour, slot_name
+from loci_looped.viz.colours import css, hexadecimal, slot_colour, slot_name
 from loci_looped.viz.history import History
 from loci_looped.viz.timeline import EVENT_WORDS, QUANTITIES
 
@@ -58,7 +58,7 @@ def write_page(
     }
     # A "<" inside a script could end it; as an escape it cannot.
     text = json.dumps(data, allow_nan=False, separators=(",", ":")).replace("<", "\\u003c")
-    page = TEMPLATE.read_text(encoding="utf-8")
+    page = TEMPLATE.read_text(encoding="utf-8").replace("/*PALETTE*/", css())
     for name, value in (("TITLE", html.escape(title)), ("LEAD", html.escape(lead)), ("DATA", text)):
         page = page.replace(f"<!--{name}-->", value)
     write_text(path, page)

@@ -9,12 +9,11 @@ import numpy as np
 from loci_looped.inference.watch import FrameResult
 from loci_looped.utils.errors import LociError
 from loci_looped.viz.canvas import Mask, Picture, Sheet, enlarge, factor_for, fit
-from loci_looped.viz.colours import HIDDEN, LIGHT, VISIBLE, Theme, readable_on, slot_colour, slot_name
+from loci_looped.viz.colours import HIDDEN, LIGHT, NOTHING, VISIBLE, Theme, readable_on, slot_colour, slot_name
 from loci_looped.viz.overlay import overlay
 
 LABELS = 168                # width of the captions on the left
 GAP = 6
-NOTHING = (10, 11, 14)
 
 
 def object_mask(whole: Mask, visible: Mask) -> Picture:
@@ -22,14 +21,14 @@ def object_mask(whole: Mask, visible: Mask) -> Picture:
     seen, hidden = np.clip(visible, 0, 1)[..., None], np.clip(whole - visible, 0, 1)[..., None]
     nothing = np.clip(1 - seen - hidden, 0, 1)
     mixed = seen * np.array(VISIBLE) + hidden * np.array(HIDDEN) + nothing * np.array(NOTHING)
-    return np.rint(np.clip(mixed, 0, 255)).astype(np.uint8)
+    return np.asarray(np.rint(np.clip(mixed, 0, 255)), dtype=np.uint8)
 
 
 def object_picture(whole: Mask, colours: Mask, ground: tuple[int, int, int] = NOTHING) -> Picture:
     """(H, W, 3): the whole object in its believed colours (3, H, W), cut out of a plain ground."""
     cover = np.clip(whole, 0, 1)[..., None]
     mixed = cover * np.clip(colours, 0, 1).transpose(1, 2, 0) * 255 + (1 - cover) * np.array(ground)
-    return np.rint(mixed).astype(np.uint8)
+    return np.asarray(np.rint(mixed), dtype=np.uint8)
 
 
 def slot_pictures(seen: FrameResult, slot: int) -> tuple[Picture, Picture]:

@@ -71,15 +71,15 @@ def page(browser: Browser, address: str) -> Iterator[Page]:
     """An open lab; whatever the browser complains about fails the test."""
     context = browser.new_context(viewport={"width": 1360, "height": 900})
     page = context.new_page()
-    diagnose: list[str] = []
-    page.on("console", lambda said: diagnose.append(said.text) if said.type in ("error", "warning") else None)
-    page.on("pageerror", lambda error: diagnose.append(str(error)))
+    errors: list[str] = []
+    page.on("console", lambda message: errors.append(message.text) if message.type in ("error", "warning") else None)
+    page.on("pageerror", lambda error: errors.append(str(error)))
     page.goto(address)
     until(page, "window.lab?.run.background !== null && window.lab !== undefined")
     yield page
     context.close()
     expected = "400 (Bad Request)"          # the browser itself reports refused uploads
-    assert [text for text in diagnose if expected not in text] == []
+    assert [text for text in errors if expected not in text] == []
 
 
 def until(page: Page, condition: str, seconds: float = 120.0) -> None:
@@ -92,13 +92,13 @@ def until(page: Page, condition: str, seconds: float = 120.0) -> None:
 
 def settled(page: Page) -> None:
     """Wait until everything that was asked for has happened."""
-    page.evaluate("window.lab.lane.then(() => true)")
+    page.evaluate("window.lab.player.lane.then(() => true)")
 
 
 def play_until(page: Page, condition: str) -> None:
     if page.inner_text("#play") != "Pause":
         page.click("#play")
-    until(page, f"({condition}) || !window.lab.playing")
+    until(page, f"({condition}) || !window.lab.player.playing")
     if page.inner_text("#play") == "Pause":
         page.click("#play")
     settled(page)
@@ -120,7 +120,7 @@ def share_changed(before: np.ndarray, after: np.ndarray) -> float:
     return float((np.abs(before.astype(int) - after) > 8).any(axis=1).mean())
 
 
-HIDDEN = "(window.lab.moment()?.truth ?? []).some((it) => it.kind === 'mover' && it.whole > 20 && it.visible === 0)"
+HIDDEN = "(window.lab.run.moment?.truth ?? []).some((it) => it.kind === 'mover' && it.whole > 20 && it.visible === 0)"
 
 
 def test_a_scene_is_built_and_played(page: Page) -> None:
@@ -138,45 +138,45 @@ def test_a_scene_is_built_and_played(page: Page) -> None:
     page.mouse.move(middle[0] + 60, middle[1], steps=4)
     page.mouse.up()
     assert page.evaluate("window.lab.scene.screen.y") > before + 0.2
-    play_until(page, "window.lab.cursor() >= 5")
-    assert page.evaluate("window.lab.moment().truth.map((thing) => thing.name)") == [
+    play_until(page, "window.lab.run.number >= 5")
+    assert page.evaluate("window.lab.run.moment.truth.map((thing) => thing.name)") == [
         "yellow sphere", "yellow cone", "red screen"]
     assert not page.locator("#notice").is_visible()
 
 
 def test_the_pictures_follow_the_scrubber_and_the_keys(page: Page) -> None:
-    play_until(page, "window.lab.cursor() >= 8")
-    last, picture = page.evaluate("window.lab.cursor()"), pixels(page, "sees")
+    play_until(page, "window.lab.run.number >= 8")
+    last, picture = page.evaluate("window.lab.run.number"), pixels(page, "sees")
     page.keyboard.press("Home")
-    assert page.evaluate("window.lab.cursor()") == 0 and share_changed(picture, pixels(page, "sees")) > 0.01
+    assert page.evaluate("window.lab.run.number") == 0 and share_changed(picture, pixels(page, "sees")) > 0.01
     page.keyboard.press("ArrowRight")
-    assert page.evaluate("window.lab.cursor()") == 1
+    assert page.evaluate("window.lab.run.number") == 1
     page.keyboard.press("End")
-    assert page.evaluate("window.lab.cursor()") == last and np.array_equal(pixels(page, "sees"), picture)
+    assert page.evaluate("window.lab.run.number") == last and np.array_equal(pixels(page, "sees"), picture)
     page.keyboard.press("Space")
-    until(page, f"window.lab.cursor() > {last}")
+    until(page, f"window.lab.run.number > {last}")
     page.keyboard.press("Space")
-    assert page.evaluate("window.lab.playing") is False
+    assert page.evaluate("window.lab.player.playing") is False
 
 
 def test_hasty_fingers_do_no_harm(page: Page) -> None:
     for button in ("#play", "#restart", "#play", "#play", "#restart", "#restart", "#play"):
         page.click(button)
-    until(page, "window.lab.cursor() >= 4")
-    assert page.evaluate("window.lab.playing") is True
-    frames = page.evaluate("window.lab.frames().map((frame) => frame.frame)")
+    until(page, "window.lab.run.number >= 4")
+    assert page.evaluate("window.lab.player.playing") is True
+    frames = page.evaluate("window.lab.run.frames.map((frame) => frame.frame)")
     assert frames == list(range(len(frames)))
 
 
 def test_a_blink_shuts_the_eyes(page: Page) -> None:
-    play_until(page, "window.lab.cursor() >= 3")
+    play_until(page, "window.lab.run.number >= 3")
     page.keyboard.down("b")
-    until(page, "window.lab.moment().dark === true")
+    until(page, "window.lab.run.moment.dark === true")
     page.keyboard.up("b")
     settled(page)
-    assert page.evaluate("Math.max(...window.lab.moment().seen.data)") == 0
+    assert page.evaluate("Math.max(...window.lab.run.moment.seen.data)") == 0
     page.keyboard.press(".")
-    until(page, "window.lab.moment().dark === false")
+    until(page, "window.lab.run.moment.dark === false")
 
 
 def test_a_scene_travels_in_a_link(page: Page, address: str) -> None:
@@ -199,13 +199,13 @@ def test_a_scene_travels_in_a_link(page: Page, address: str) -> None:
     until(other, "window.lab?.run.background !== null && window.lab !== undefined")
     until(other, "!document.getElementById('notice').hidden")
     assert "cannot be opened" in other.inner_text("#notice")
-    play_until(other, "window.lab.cursor() >= 2")
+    play_until(other, "window.lab.run.number >= 2")
 
 
 def test_a_film_is_uploaded_and_a_text_file_in_its_clothes_is_refused(page: Page, tmp_path: Path) -> None:
     write_film(tmp_path / "balls.mp4", make_clip("vanish-control", 7, samples=1, size=(80, 120)).frames[:30], fps=25)
     page.set_input_files("#film", tmp_path / "balls.mp4")
-    until(page, "window.lab.clip !== null && window.lab.cursor() >= 4")
+    until(page, "window.lab.clip !== null && window.lab.run.number >= 4")
     assert "balls.mp4: 10 frames" in page.inner_text("#upload-state")
     (tmp_path / "letter.mp4").write_text("Dear lab, I am not a film.")
     page.set_input_files("#film", tmp_path / "letter.mp4")
@@ -213,12 +213,12 @@ def test_a_film_is_uploaded_and_a_text_file_in_its_clothes_is_refused(page: Page
     assert "not a film" in page.inner_text("#notice")
     page.select_option("#example", "crossing")
     until(page, "window.lab.scene !== null && window.lab.run.background !== null")
-    play_until(page, "window.lab.cursor() >= 2")
-    assert page.evaluate("window.lab.cursor()") >= 2
+    play_until(page, "window.lab.run.number >= 2")
+    assert page.evaluate("window.lab.run.number") >= 2
 
 
 def test_everything_has_a_name_for_those_who_listen(page: Page) -> None:
-    play_until(page, "window.lab.cursor() >= 3")
+    play_until(page, "window.lab.run.number >= 3")
     nameless = page.evaluate("""() => [...document.querySelectorAll('button, select, input, canvas')].filter((node) =>
         !(node.getAttribute('aria-label') || node.textContent.trim() || node.labels?.length || node.title)
     ).map((node) => node.outerHTML.slice(0, 80))""")
@@ -229,18 +229,18 @@ def test_everything_has_a_name_for_those_who_listen(page: Page) -> None:
 @pytest.mark.parametrize("width", [320, 390, 768])
 def test_nothing_is_wider_than_a_small_screen(page: Page, width: int) -> None:
     page.set_viewport_size({"width": width, "height": 800})
-    play_until(page, "window.lab.cursor() >= 2")
+    play_until(page, "window.lab.run.number >= 2")
     assert page.evaluate("document.documentElement.scrollWidth") <= width
 
 
 def test_a_server_that_goes_away_is_told_and_comes_back(page: Page) -> None:
-    play_until(page, "window.lab.cursor() >= 2")
+    play_until(page, "window.lab.run.number >= 2")
     page.evaluate("window.lab.connection.socket.close()")
     until(page, "!document.getElementById('notice').hidden")
     assert "connection" in page.inner_text("#notice")
     page.click("#notice button")
     until(page, "window.lab.run.background !== null && document.getElementById('notice').hidden")
-    play_until(page, "window.lab.cursor() >= 2")
+    play_until(page, "window.lab.run.number >= 2")
 
 
 @needs_weights
@@ -248,27 +248,27 @@ def test_the_belief_moves_on_while_the_ball_is_hidden(page: Page) -> None:
     play_until(page, HIDDEN)
     assert page.evaluate(HIDDEN)
     first = pixels(page, "believes")
-    frame = page.evaluate("window.lab.cursor()")
-    play_until(page, f"window.lab.cursor() >= {frame + 5}")
+    frame = page.evaluate("window.lab.run.number")
+    play_until(page, f"window.lab.run.number >= {frame + 5}")
     assert page.evaluate(HIDDEN), "the ball should be hidden for longer than five frames"
     assert share_changed(first, pixels(page, "believes")) > 0.01
     held: Any = page.evaluate(
-        "window.lab.moment().slots.filter((slot, k) => slot.bound && k !== window.lab.moment().screen).length")
+        "window.lab.run.moment.slots.filter((slot, k) => slot.bound && k !== window.lab.run.moment.screen).length")
     assert held >= 1
 
 
 @needs_weights
 def test_a_flipped_bit_and_a_moved_slot_change_the_imagination(page: Page) -> None:
-    play_until(page, "window.lab.cursor() >= 14")
+    play_until(page, "window.lab.run.number >= 14")
     before = pixels(page, "believes")
-    page.evaluate("""() => { const moment = window.lab.moment();
+    page.evaluate("""() => { const moment = window.lab.run.moment;
         const k = moment.slots.findIndex((slot, k) => slot.bound && k !== moment.screen);
-        const old = moment.slots[k].position; window.lab.moveSlot(k, [old[0], -Math.sign(old[1] || 1) * .6]); }""")
-    until(page, "!window.lab.imagining")
+        const old = moment.slots[k].position; window.lab.codes.move(k, [old[0], -Math.sign(old[1] || 1) * .6]); }""")
+    until(page, "!window.lab.codes.imagining")
     moved = pixels(page, "believes")
     assert share_changed(before, moved) > 0.01
     page.locator(".slot:not(.empty) .bits button").first.click()
-    until(page, "!window.lab.imagining")
+    until(page, "!window.lab.codes.imagining")
     assert page.locator("#edited").is_visible()
     page.click("#adopt")
     until(page, "document.getElementById('edited').hidden")

@@ -94,7 +94,7 @@ def test_a_fault_of_ours_is_answered_and_the_lab_goes_on(
         assert ask(socket, type="next")["type"] == "frame"
 
 
-def test_more_tabs_than_allowed_get_a_sentence_and_places_become_free_again(network: LociLooped) -> None:
+def test_a_tab_too_many_gets_a_sentence_and_places_become_free_again(network: LociLooped) -> None:
     with lab(network, sessions=2) as client:
         first = client.websocket_connect("/api/session", headers=OWN)
         second = client.websocket_connect("/api/session", headers=OWN)

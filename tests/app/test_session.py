@@ -28,7 +28,8 @@ def session(network: LociLooped) -> Session:
 
 
 def scene() -> dict[str, Any]:
-    return json.loads(json.dumps(describe(opening_scene())))       # type: ignore[no-any-return]
+    copied: dict[str, Any] = json.loads(json.dumps(describe(opening_scene())))
+    return copied
 
 
 def ask(session: Session, kind: str, **rest: Any) -> tuple[dict[str, Any], dict[str, Part]]:
@@ -187,10 +188,11 @@ def test_bad_scenes_are_told_in_a_sentence(session: Session, description: Any, w
 
 
 def test_requests_out_of_order_are_told_in_a_sentence(session: Session) -> None:
-    for request, words in [
+    wrong: list[tuple[dict[str, Any], str]] = [
         ({"type": "next"}, "Open a scene"), ({"type": "dance"}, "dance"), ({"type": "adopt"}, "no belief yet"),
         ({"type": "change", "scene": scene()}, "Only scenes"), ({"type": "open", "clip": "x"}, "no film"),
-    ]:
+    ]
+    for request, words in wrong:
         with pytest.raises(LociError, match=words):
             session.answer(request)
     ask(session, "open", scene=scene())

@@ -27,7 +27,7 @@ def ball_behind_screen(frames: int = 40, speed: float = 1.5, row: float = 30) ->
     screen = np.broadcast_to((abs(rows - 28) <= 12) & (abs(columns - 37) <= 7), ball.shape)
     whole = np.stack([ball, screen], axis=1)
     seen = np.stack([ball & ~screen, screen], axis=1)
-    depths = np.broadcast_to(np.float32([2, 1]), (frames, 2))
+    depths = np.broadcast_to(np.array([2, 1], np.float32), (frames, 2))
     truth = ObjectTruth(("ball", "screen"), ("mover", "screen"), positions, seen, whole, depths)
     image = np.zeros((frames, *SIZE, 3), dtype=np.uint8)
     return Clip(image, image[0], truth, source="test")
@@ -103,7 +103,7 @@ def test_it_does_not_peek_while_dark_or_imagining() -> None:
         assert torch.equal(slots.positions, told[t].positions)
 
 
-def test_each_clip_of_a_batch_is_filtered_as_if_alone_and_after_its_end_goes_on() -> None:
+def test_each_clip_of_a_batch_is_filtered_as_if_alone() -> None:
     first, second = ball_behind_screen(), ball_behind_screen(frames=25, speed=2, row=20)
     both = watch([first, second])
     for alone, element in ((watch([first]), 0), (watch([second]), 1)):

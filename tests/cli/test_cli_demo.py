@@ -53,7 +53,7 @@ def test_the_shipped_network_keeps_the_hidden_ball_in_mind_and_misses_it(tmp_pat
 
 
 def test_surprise_counts_until_the_object_has_left_for_good() -> None:
-    run = Run("control", source=None)       # type: ignore[arg-type]
+    run = Run("control", source=None)
     columns = [-1.0, 3.0, 9.0, 12.0, 8.0, 10.0, 11.0]       # in an image ten pixels wide; back again for a frame
     run.truths = [np.array([[2.0, column]]) for column in columns]
     assert run.leaves(0, (5, 10)) == 5

@@ -49,7 +49,7 @@ def test_a_film_becomes_a_film_a_table_curves_and_a_page(
     assert np.isclose(float(rows[0]["column"]), (float(rows[0]["x"]) + 1) / 2 * 119, atol=0.02)
     page = (out / "index.html").read_text()
     assert "http://" not in page.replace("http://www.w3.org/2000/svg", "") and "https://" not in page
-    data = json.loads(re.search(r'id="data">(.*?)</script>', page, re.S).group(1))     # type: ignore[union-attr]
+    data = json.loads(re.search(r'id="data">(.*?)</script>', page, re.S).group(1))
     assert data["sections"][0]["film"].startswith("data:video/mp4;base64,") and data["sections"][0]["length"] == 6
 
 

@@ -58,7 +58,7 @@ def test_each_switch_changes_the_fields_it_names_and_no_budget(ablation: ModuleT
         assert (line.start_from is None) == (switch.begins == 0)
 
 
-def test_a_branch_begins_at_a_checkpoint_that_every_run_keeps_and_not_after_its_switch_matters(
+def test_a_branch_begins_at_a_kept_checkpoint_before_its_switch_matters(
     ablation: ModuleType,
 ) -> None:
     """A run keeps the checkpoint of the first clip that begins in a new phase; a film is 49 frames, so 48 updates."""

@@ -111,7 +111,7 @@ def test_a_finished_run_is_shipped_with_its_story(
     assert json.loads((folder / "manifest.json").read_text())["commit"] == "def"
 
 
-def test_the_present_commit_is_that_of_the_tool_wherever_it_is_called_from(
+def test_the_present_commit_is_the_tools_wherever_it_is_called_from(
     ship: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)

@@ -1,9 +1,13 @@
 """Where downloaded things are kept."""
 
+from pathlib import Path
+
+import pytest
+
 from loci_looped.utils.cache import cache_folder
 
 
-def test_the_cache_is_where_the_user_wants_it(monkeypatch, tmp_path) -> None:
+def test_the_cache_is_where_the_user_wants_it(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "general"))
     monkeypatch.delenv("LOCI_CACHE", raising=False)
     assert cache_folder() == tmp_path / "general" / "loci-looped"

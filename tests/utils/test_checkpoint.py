@@ -144,7 +144,7 @@ def test_a_kill_while_writing_leaves_the_one_before(
 
     write_checkpoint(tmp_path, _checkpoint(1))
     with monkeypatch.context() as patched:
-        patched.setattr(checkpoint_of.os if moment == "os.replace" else checkpoint_of, moment.removeprefix("os."), die)
+        patched.setattr(os if moment == "os.replace" else checkpoint_of, moment.removeprefix("os."), die)
         with pytest.raises(Killed):
             write_checkpoint(tmp_path, _checkpoint(2))
     _same(newest_checkpoint(tmp_path), _checkpoint(1))

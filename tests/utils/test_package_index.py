@@ -5,6 +5,7 @@ import threading
 from collections.abc import Iterator
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 
 import pytest
 
@@ -29,12 +30,12 @@ class Quiet(SimpleHTTPRequestHandler):
 
 
 @pytest.fixture(autouse=True)
-def _no_proxy(monkeypatch) -> None:
+def _no_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("no_proxy", "*")                             # the servers of these tests are on this machine
 
 
 @pytest.fixture
-def index(tmp_path) -> Iterator[tuple[str, str]]:
+def index(tmp_path: Path) -> Iterator[tuple[str, str]]:
     """A small package index, once over HTTP and once as files."""
     page = tmp_path / "simple" / "some-package"
     page.mkdir(parents=True)
@@ -105,7 +106,7 @@ def test_settings_are_pips() -> None:
     assert parse_settings("global.timeout='soon'\nnonsense").timeout == 60
 
 
-def test_settings_are_asked_from_pip_or_from_its_environment_variables(monkeypatch, tmp_path) -> None:
+def test_settings_come_from_pip_or_its_environment_variables(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("PIP_INDEX_URL", "https://mine.example/simple")
     monkeypatch.setenv("PIP_EXTRA_INDEX_URL", "https://more.example/simple")
     asked = user_settings()

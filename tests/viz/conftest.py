@@ -43,8 +43,8 @@ def moment(column: float = 30.0, number: int = 0, surprise: float = 0.0) -> Fram
         objects_before=belief.whole_colours, objects_after=None,
     )
     frame = (full.frame[0].permute(1, 2, 0) * 255).round().to(torch.uint8).numpy()
-    background = np.full((height, width, 3), 128, np.uint8)
-    return FrameResult(number, number / 8.0, frame, frame, background, frame, output, belief, screen=SCREEN)
+    behind = np.full((height, width, 3), 128, np.uint8)
+    return FrameResult(number, number / 8.0, frame, frame, behind, frame, output, belief, screen=SCREEN)
 
 
 @pytest.fixture

@@ -19,12 +19,12 @@ export function unpack(buffer) {
 export class LabError extends Error {}
 
 export class Connection {
-  constructor(onClose) {
-    this.onClose = onClose;
-    this.waiting = [];
-    this.socket = null;
-    this.words = "";
-  }
+  waiting = [];                     // requests without an answer, oldest first
+  socket = null;
+  opening = null;                   // the promise of a socket that is being opened
+  words = "";                       // the server's last words, said without being asked
+
+  constructor(onClose) { this.onClose = onClose; }
 
   get isOpen() { return this.socket !== null && this.socket.readyState === WebSocket.OPEN; }
 
@@ -87,7 +87,7 @@ export function uploadFilm(file, progress) {
     request.upload.onprogress = (event) => event.lengthComputable && progress(event.loaded / event.total);
     request.onload = () => {
       let answer = {};
-      try { answer = JSON.parse(request.responseText); } catch { /* told below */ }
+      try { answer = JSON.parse(request.responseText); } catch { /* answered below */ }
       if (request.status === 200) resolve(answer);
       else reject(new LabError(answer.error || "The film could not be sent."));
     };

@@ -1,16 +1,14 @@
 // Buttons, keys, and films that are dropped on the page.
 
 import { getJson, uploadFilm } from "./connection.js";
-import { make } from "./editor.js";
-
-const $ = (id) => document.getElementById(id);
+import { $, make } from "./dom.js";
 
 async function openFilm(lab, file) {
   const state = $("upload-state"), limit = lab.facts.limits.upload;
-  lab.pause();
+  lab.player.pause();
   state.textContent = "";
   if (file.size > limit) {
-    lab.notice(`${file.name} has ${(file.size / 2 ** 20).toFixed(0)} MB; the lab takes up to ${limit / 2 ** 20} MB. Cut it shorter or make it smaller; loci watch takes films of any size.`);
+    lab.notices.show(`${file.name} has ${(file.size / 2 ** 20).toFixed(0)} MB; the lab takes up to ${limit / 2 ** 20} MB. Cut it shorter or make it smaller; loci watch takes films of any size.`);
     return;
   }
   try {
@@ -19,28 +17,28 @@ async function openFilm(lab, file) {
     await lab.openClip(clip);
   } catch (error) {
     state.textContent = "";
-    lab.notice(error.message);
+    lab.notices.show(error.message);
   }
 }
 
 export function connectControls(lab) {
-  $("play").addEventListener("click", () => (lab.playing ? lab.pause() : lab.play()));
-  $("restart").addEventListener("click", () => lab.start());
-  $("step").addEventListener("click", () => { lab.pause(); lab.step(); });
-  $("scrub").addEventListener("input", () => { lab.pause(); lab.seek(Number($("scrub").value) + (lab.run.frames[0]?.frame ?? 0)); });
-  $("undo").addEventListener("click", () => { lab.edit = null; lab.show(); });
-  $("adopt").addEventListener("click", () => lab.adopt());
+  $("play").addEventListener("click", () => lab.player.toggle());
+  $("restart").addEventListener("click", () => lab.player.start());
+  $("step").addEventListener("click", () => { lab.player.pause(); lab.player.step(); });
+  $("scrub").addEventListener("input", () => { lab.player.pause(); lab.player.seek(Number($("scrub").value) + (lab.run.frames[0]?.frame ?? 0)); });
+  $("undo").addEventListener("click", () => lab.codes.undo());
+  $("adopt").addEventListener("click", () => lab.codes.adopt());
   $("share").addEventListener("click", () => lab.share());
   $("help").addEventListener("click", () => $("keys").showModal());
   const blink = $("blink");
-  blink.addEventListener("pointerdown", () => lab.blink(true));
-  for (const kind of ["pointerup", "pointerleave", "pointercancel"]) blink.addEventListener(kind, () => lab.blink(false));
-  blink.addEventListener("keydown", (event) => { if (event.key === "Enter" || event.key === " ") { event.preventDefault(); event.stopPropagation(); lab.blink(true); } });
-  blink.addEventListener("keyup", () => lab.blink(false));
-  window.addEventListener("blur", () => lab.blink(false));
+  blink.addEventListener("pointerdown", () => lab.player.blink(true));
+  for (const kind of ["pointerup", "pointerleave", "pointercancel"]) blink.addEventListener(kind, () => lab.player.blink(false));
+  blink.addEventListener("keydown", (event) => { if (event.key === "Enter" || event.key === " ") { event.preventDefault(); event.stopPropagation(); lab.player.blink(true); } });
+  blink.addEventListener("keyup", () => lab.player.blink(false));
+  window.addEventListener("blur", () => lab.player.blink(false));
 
   const example = $("example"), open = async (seed) => {
-    try { await lab.openScene(await getJson(`/api/scene?name=${encodeURIComponent(example.value)}&seed=${seed}`)); } catch (error) { lab.notice(error.message); }
+    try { await lab.openScene(await getJson(`/api/scene?name=${encodeURIComponent(example.value)}&seed=${seed}`)); } catch (error) { lab.notices.show(error.message); }
   };
   example.append(...lab.facts.examples.map((name) => make("option", { value: name }, name)));
   example.addEventListener("change", () => open(0));
@@ -61,12 +59,12 @@ export function connectControls(lab) {
 }
 
 export function connectKeys(lab) {
-  const move = (steps) => { lab.pause(); lab.seek(lab.cursor() + steps); };
+  const move = (steps) => { lab.player.pause(); lab.player.seek(lab.run.number + steps); };
   const keys = {
-    " ": () => (lab.playing ? lab.pause() : lab.play()), r: () => lab.start(), ".": () => { lab.pause(); lab.step(); },
+    " ": () => lab.player.toggle(), r: () => lab.player.start(), ".": () => { lab.player.pause(); lab.player.step(); },
     ArrowLeft: (event) => move(event.shiftKey ? -10 : -1), ArrowRight: (event) => move(event.shiftKey ? 10 : 1),
-    Home: () => move(-1e6), End: () => move(1e6), b: () => lab.blink(true), v: () => lab.editor.now(), s: () => lab.share(),
-    "?": () => $("keys").showModal(), Escape: () => { lab.edit = null; lab.show(); },
+    Home: () => move(-1e6), End: () => move(1e6), b: () => lab.player.blink(true), v: () => lab.editor.now(), s: () => lab.share(),
+    "?": () => $("keys").showModal(), Escape: () => lab.codes.undo(),
   };
   const typing = (target) => target.matches?.("input, select, textarea") || $("keys").open;
   document.addEventListener("keydown", (event) => {
@@ -76,5 +74,5 @@ export function connectKeys(lab) {
     if (/^[1-9]$/.test(key)) lab.toggleSlot(Number(key) - 1);
     else if (keys[key] && !(event.repeat && key !== "ArrowLeft" && key !== "ArrowRight")) { event.preventDefault(); keys[key](event); }
   });
-  document.addEventListener("keyup", (event) => { if (event.key.toLowerCase() === "b") lab.blink(false); });
+  document.addEventListener("keyup", (event) => { if (event.key.toLowerCase() === "b") lab.player.blink(false); });
 }

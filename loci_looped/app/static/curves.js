@@ -1,5 +1,7 @@
 // Curves over time, one line per slot, with a cursor that can be dragged.
 
+import { tint } from "./dom.js";
+
 const ROWS = [
   { name: "surprise", words: "", height: 2.3, value: (slot) => slot.surprise },
   { name: "hidden", words: "hidden", height: 1, value: (slot) => slot.occlusion },
@@ -9,15 +11,17 @@ const ROWS = [
 const LEFT = 4, GAP = 16;
 
 export class Curves {
+  ratio = 1;                        // pixels of the canvas per pixel of the page
+
   constructor(canvas, facts, lab) {
     this.canvas = canvas;
     this.facts = facts;
     this.lab = lab;
     const seek = (event) => {
       const box = canvas.getBoundingClientRect(), span = this.span();
-      lab.seek(Math.round(((event.clientX - box.left) / box.width * canvas.width - LEFT) / (canvas.width - 2 * LEFT) * (span - 1)));
+      lab.player.seek(Math.round(((event.clientX - box.left) / box.width * canvas.width - LEFT) / (canvas.width - 2 * LEFT) * (span - 1)));
     };
-    canvas.addEventListener("pointerdown", (event) => { canvas.setPointerCapture(event.pointerId); lab.pause(); seek(event); });
+    canvas.addEventListener("pointerdown", (event) => { canvas.setPointerCapture(event.pointerId); lab.player.pause(); seek(event); });
     canvas.addEventListener("pointermove", (event) => { if (event.buttons) seek(event); });
     this.resize();
     new ResizeObserver(() => { this.resize(); this.draw(); }).observe(canvas.parentElement);
@@ -31,38 +35,32 @@ export class Curves {
     this.ratio = ratio;
   }
 
-  span() { return Math.max(2, this.lab.length()); }
-
-  /** Largest surprise of all slots but the screen's, per frame. */
-  static worst(frames) {
-    return frames.map((frame) => Math.max(0, ...frame.slots.map((slot, k) => (slot.bound && k !== frame.screen ? slot.surprise : 0))));
-  }
+  span() { return Math.max(2, this.lab.run.length); }
 
   draw() {
-    const { canvas, ratio } = this, pen = canvas.getContext("2d"), frames = this.lab.frames();
-    const style = getComputedStyle(document.documentElement), tint = (name) => style.getPropertyValue(name).trim();
+    const { canvas, ratio } = this, pen = canvas.getContext("2d"), { run, reference } = this.lab, { frames } = run;
     pen.clearRect(0, 0, canvas.width, canvas.height);
-    const reference = this.lab.reference(), span = this.span(), wide = canvas.width - 2 * LEFT;
+    const span = this.span(), wide = canvas.width - 2 * LEFT;
     const x = (frame) => LEFT + frame / (span - 1) * wide;
-    const top = Math.max(.02, ...Curves.worst(frames), ...reference, ...frames.map((f) => Math.max(0, ...f.slots.map((s) => (s.bound ? s.surprise : 0)))));
+    const top = Math.max(.02, ...reference, ...frames.map((f) => Math.max(0, ...f.slots.map((s) => (s.bound ? s.surprise : 0)))));
     const gap = GAP * ratio, unit = (canvas.height - ROWS.length * gap) / ROWS.reduce((sum, row) => sum + row.height, 0);
     let base = 0;
     ROWS.forEach((row, index) => {
       const height = unit * row.height;
       base += height + gap;
       const y = (value) => base - 2 - Math.min(1, value / (index ? 1 : top)) * (height - 4);
-      this.shadeHidden(pen, frames, x, base, height, tint("--shade"));
-      pen.strokeStyle = tint("--grid");
+      this.shadeHidden(pen, frames, x, base, height, tint("shade"));
+      pen.strokeStyle = tint("grid");
       pen.lineWidth = ratio;
       pen.beginPath();
       pen.moveTo(LEFT, base);
       pen.lineTo(canvas.width - LEFT, base);
       pen.stroke();
-      pen.fillStyle = tint("--faint");
+      pen.fillStyle = tint("faint");
       pen.font = `${11 * ratio}px system-ui, sans-serif`;
       pen.textBaseline = "bottom";
       if (row.words) pen.fillText(row.words, LEFT, base - height - ratio);
-      if (!index && reference.length) this.fillReference(pen, reference, x, y, base, tint("--reference"));
+      if (!index && reference.length) this.fillReference(pen, reference, x, y, base, tint("reference"));
       this.facts.slot_colours.forEach((colour, k) => {
         pen.strokeStyle = colour;
         pen.lineWidth = 2 * ratio;
@@ -80,9 +78,9 @@ export class Curves {
         pen.stroke();
       });
     });
-    const cursor = this.lab.cursor();
+    const cursor = run.number;
     if (cursor >= 0) {
-      pen.strokeStyle = tint("--ink");
+      pen.strokeStyle = tint("ink");
       pen.lineWidth = 1.5 * ratio;
       pen.beginPath();
       pen.moveTo(x(cursor), 0);

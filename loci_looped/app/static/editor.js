@@ -1,22 +1,12 @@
 // The forms beside the picture: things in the scene, their properties, and what impossible thing happens.
 
+import { $, make } from "./dom.js";
 import { clone, duration, fallsAt, place, setFall, setSpeed, violationFor } from "./scene.js";
 
-const $ = (id) => document.getElementById(id);
 const KINDS = {
   "": "nothing", vanish: "vanishes", appear: "appears", teleport: "jumps ahead", colour: "changes colour",
   shape: "changes shape", stop: "stops", pass: "passes through",
 };
-
-export function make(tag, attributes = {}, ...children) {
-  const node = document.createElement(tag);
-  for (const [name, value] of Object.entries(attributes)) {
-    if (name.startsWith("on")) node.addEventListener(name.slice(2), value);
-    else if (value !== false && value !== null) node.setAttribute(name, value === true ? "" : value);
-  }
-  node.append(...children);
-  return node;
-}
 
 const rgb = (colour) => `rgb(${colour.join(", ")})`;
 
@@ -71,7 +61,7 @@ export class Editor {
   addMover() {
     const { scene } = this.lab, used = new Set([...scene.movers.map((m) => m.colour), scene.screen?.colour]);
     const free = Object.keys(this.facts.colours).filter((name) => !used.has(name));
-    const side = scene.movers.length % 2 ? 1 : -1, time = this.lab.time();
+    const side = scene.movers.length % 2 ? 1 : -1, time = this.lab.run.time;
     const mover = clone(scene.movers[0]);
     Object.assign(mover, { shape: "cube", colour: free[0] || "green", size: .34, velocity: [0, -side * 1.0], turns: [], yaw: 0 });
     mover.start = [-.5 - .45 * scene.movers.length, side * 2.2 + side * time];
@@ -116,7 +106,7 @@ export class Editor {
   }
 
   moverProperties(panel, mover) {
-    const time = () => this.lab.time();
+    const time = () => this.lab.run.time;
     panel.append(
       this.choice("Shape", this.facts.shapes, mover.shape, (value) => { mover.shape = value; }),
       this.slider("Size", mover.size, .2, .6, .02, (value) => { mover.size = value; }),
@@ -145,10 +135,10 @@ export class Editor {
     return make("label", {}, words, select);
   }
 
-  slider(words, value, low, high, step, set, told = (number) => number.toFixed(step < .1 ? 2 : 1)) {
-    const output = make("output", {}, told(value));
+  slider(words, value, low, high, step, set, written = (number) => number.toFixed(step < .1 ? 2 : 1)) {
+    const output = make("output", {}, written(value));
     const input = make("input", { type: "range", min: low, max: high, step, value });
-    input.addEventListener("input", () => { output.textContent = told(Number(input.value)); set(Number(input.value)); this.lab.edited(false); });
+    input.addEventListener("input", () => { output.textContent = written(Number(input.value)); set(Number(input.value)); this.lab.edited(false); });
     input.addEventListener("change", () => this.lab.edited(true, false));
     return make("label", {}, words, make("span", { class: "with-value" }, input, output));
   }
@@ -214,10 +204,10 @@ export class Editor {
     if (!scene) return;
     const kind = scene.violation?.kind || "vanish", index = scene.violation?.mover ?? this.target();
     // The frame that comes next is the first in which it has happened.
-    const time = Math.round((this.lab.time() + .04) * 1000) / 1000;
+    const time = Math.round((this.lab.run.time + .04) * 1000) / 1000;
     scene.violation = violationFor(kind, scene, index, time, scene.violation?.[kind] || this.other(kind, scene.movers[index]));
     this.showViolation();
     this.lab.edited(true, false);
-    this.lab.say(`At ${time.toFixed(1)} s the ${scene.movers[index].colour} ${scene.movers[index].shape} ${KINDS[kind]}.`);
+    this.lab.notices.say(`At ${time.toFixed(1)} s the ${scene.movers[index].colour} ${scene.movers[index].shape} ${KINDS[kind]}.`);
   }
 }

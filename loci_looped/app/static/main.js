@@ -2,10 +2,9 @@
 
 import { getJson } from "./connection.js";
 import { connectControls, connectKeys } from "./controls.js";
+import { $ } from "./dom.js";
 import { Lab } from "./lab.js";
 import { clone, fromFragment } from "./scene.js";
-
-const $ = (id) => document.getElementById(id);
 
 async function main() {
   let facts;
@@ -20,15 +19,15 @@ async function main() {
   connectKeys(lab);
   $("footer").textContent = `Network ${facts.network}: ${facts.slots} slots, ${facts.gestalt} gestalt bits, ${facts.size[0]} × ${facts.size[1]} pixels.`;
   let shared = null;
-  try { shared = fromFragment(location.hash, facts.opening); } catch { lab.notice("The link holds no scene that can be read; here is the usual one."); }
+  try { shared = fromFragment(location.hash, facts.opening); } catch { lab.notices.show("The scene in this link cannot be read; here is the usual one."); }
   if (shared) lab.scene = shared;
   lab.mind.blank();
   // A scene from a link may be anything: only when the server has accepted it is it shown.
-  if (!(await lab.start()) && shared) {
+  if (!(await lab.player.start()) && shared) {
     const words = $("notice").querySelector("span").textContent;
     lab.scene = clone(facts.opening);
-    await lab.start();
-    lab.notice(`The scene of the link cannot be opened: ${words}`);
+    await lab.player.start();
+    lab.notices.show(`The scene of the link cannot be opened: ${words}`);
   }
   lab.editor.show();
   lab.world.draw();

@@ -1,9 +1,8 @@
 // What the network sees, expected and believes, and its slots with their codes.
 
-import { make } from "./editor.js";
+import { $, channels, make, tint } from "./dom.js";
 import { compose, drawDot, drawGhost, drawOutline, drawPixels, fromCanvas, pointerAt, toCanvas, visibleMasks } from "./pictures.js";
 
-const $ = (id) => document.getElementById(id);
 const EYE = '<svg viewBox="0 0 20 20" aria-hidden="true"><path d="M2 10c3.5-6 12.5-6 16 0-3.5 6-12.5 6-16 0z"/><circle cx="10" cy="10" r="2.4"/><path class="slash" d="M3.5 16.5l13-13"/></svg>';
 
 const BARS = [
@@ -12,10 +11,11 @@ const BARS = [
 ];
 
 export class Mind {
+  drag = null;                      // the slot the hand holds
+
   constructor(facts, lab) {
     this.facts = facts;
     this.lab = lab;
-    this.drag = null;
     this.cards = facts.slot_names.map((name, k) => this.card(name, k));
     $("slots").append(...this.cards.map((card) => card.node));
     const canvas = $("believes");
@@ -33,7 +33,7 @@ export class Mind {
     for (const canvas of thumbs) [canvas.height, canvas.width] = this.facts.size;
     const bits = make("div", { class: "bits", role: "group", "aria-label": `Gestalt code of slot ${name}` });
     const buttons = Array.from({ length: this.facts.gestalt }, (_, bit) => make("button", {
-      type: "button", tabindex: bit ? "-1" : "0", "aria-label": `bit ${bit + 1}`, onclick: () => this.lab.flip(k, bit),
+      type: "button", tabindex: bit ? "-1" : "0", "aria-label": `bit ${bit + 1}`, onclick: () => this.lab.codes.flip(k, bit),
       onkeydown: (event) => this.walk(event, k, bit),
     }));
     bits.append(...buttons);
@@ -67,7 +67,7 @@ export class Mind {
       this.blank();
       return;
     }
-    const size = this.facts.size, shown = (k) => this.lab.isShown(k, moment);
+    const size = this.facts.size, shown = (k) => this.lab.isShown(k);
     const all = visibleMasks(belief, () => true).masks, count = size[0] * size[1];
     const mask = (k) => { const n = belief.index.indexOf(k); return belief.masks.data.subarray(n * count, (n + 1) * count); };
 
@@ -75,7 +75,7 @@ export class Mind {
     drawPixels(sees, moment.seen);
     drawPixels($("expected"), moment.expected);
     const believes = $("believes");
-    drawPixels(believes, compose(belief, this.lab.background(), shown));
+    drawPixels(believes, compose(belief, this.lab.run.background, shown));
     for (const k of belief.index) {
       const colour = this.facts.slot_colours[k], hidden = moment.slots[k].occlusion > .5;
       drawOutline(sees, mask(k), all.get(k), size, colour, 3.5);
@@ -94,10 +94,10 @@ export class Mind {
   blank() {
     for (const id of ["sees", "expected", "believes"]) {
       const canvas = $(id), pen = canvas.getContext("2d");
-      pen.fillStyle = "#14171d";
+      pen.fillStyle = tint("night");
       pen.fillRect(0, 0, canvas.width, canvas.height);
       if (id !== "believes") continue;
-      pen.fillStyle = "#8b93a3";
+      pen.fillStyle = tint("night-faint");
       pen.font = "24px system-ui, sans-serif";
       pen.textAlign = "center";
       pen.fillText("Press Play: the network has seen nothing yet", canvas.width / 2, canvas.height / 2);
@@ -116,7 +116,7 @@ export class Mind {
   }
 
   fill(card, k, moment, belief, visible, codes) {
-    const slot = moment.slots[k], name = this.facts.slot_names[k], shown = this.lab.isShown(k, moment);
+    const slot = moment.slots[k], name = this.facts.slot_names[k], shown = this.lab.isShown(k);
     card.node.classList.toggle("empty", !slot.bound);
     card.state.textContent = this.word(slot, k, moment);
     card.toggle.hidden = !slot.bound;
@@ -149,41 +149,48 @@ export class Mind {
     const [height, width] = this.facts.size, n = belief.index.indexOf(k);
     const pens = card.thumbs.map((canvas) => canvas.getContext("2d"));
     if (n < 0) { pens.forEach((pen) => pen.clearRect(0, 0, width, height)); return; }
+    const ground = channels("nothing"), white = channels("visible"), red = channels("hidden");
     const images = pens.map(() => new ImageData(width, height)), seen = visible.get(k);
     for (let i = 0; i < height * width; i++) {
       const whole = belief.masks.data[n * height * width + i] / 255, hidden = Math.max(0, whole - seen[i]);
-      images[0].data.set([10 + 245 * seen[i] + 204 * hidden, 11 + 244 * seen[i] + 28 * hidden, 14 + 241 * seen[i] + 26 * hidden, 255], 4 * i);
       const at = 3 * (n * height * width + i), colour = belief.colours.data;
-      images[1].data.set([10 + whole * (colour[at] - 10), 11 + whole * (colour[at + 1] - 11), 14 + whole * (colour[at + 2] - 14), 255], 4 * i);
+      images[0].data.set([...ground.map((dark, c) => dark + seen[i] * (white[c] - dark) + hidden * (red[c] - dark)), 255], 4 * i);
+      images[1].data.set([...ground.map((dark, c) => dark + whole * (colour[at + c] - dark)), 255], 4 * i);
     }
     pens.forEach((pen, i) => pen.putImageData(images[i], 0, 0));
+  }
+
+  /** Every slot that holds something, for those who listen. */
+  inWords(moment) {
+    return moment.slots.map((slot, k) => [slot, k]).filter(([slot]) => slot.bound)
+      .map(([slot, k]) => `slot ${this.facts.slot_names[k]} ${this.word(slot, k, moment)}`).join(", ");
   }
 
   describe(moment) {
     const names = this.facts.slot_names, held = moment.slots.map((slot, k) => [slot, k]).filter(([slot]) => slot.bound);
     const hidden = held.filter(([slot, k]) => slot.occlusion > .8 && k !== moment.screen).map(([, k]) => names[k]);
-    const away = held.filter(([, k]) => !this.lab.isShown(k, moment)).map(([, k]) => names[k]);
+    const away = held.filter(([, k]) => !this.lab.isShown(k)).map(([, k]) => names[k]);
     $("mind-state").textContent = held.length === 0 ? "holds nothing in mind yet"
       : `holds ${held.length} object${held.length > 1 ? "s" : ""} in mind${hidden.length ? `, hidden: ${hidden.join(", ")}` : ""}`;
     $("believes-note").textContent = away.length ? (away.length === 1 && moment.screen !== null && away[0] === names[moment.screen]
       ? "the screen is taken away" : `taken away: ${away.join(", ")}`) : "";
-    $("believes").setAttribute("aria-label", `What the network believes at frame ${moment.frame}: ${held.map(([slot, k]) => `slot ${names[k]} ${this.word(slot, k, moment)}`).join(", ") || "nothing"}`);
+    $("believes").setAttribute("aria-label", `What the network believes at frame ${moment.frame}: ${this.inWords(moment) || "nothing"}`);
   }
 
   // -------------------------------------------------------------------------------------------- moving a slot
 
   grab(event) {
-    const moment = this.lab.moment(), canvas = $("believes"), at = pointerAt(canvas, event);
+    const moment = this.lab.run.moment, canvas = $("believes"), at = pointerAt(canvas, event);
     if (!moment) return;
     let best = null;
     moment.slots.forEach((slot, k) => {
-      if (!slot.bound || !this.lab.isShown(k, moment)) return;
-      const [x, y] = toCanvas(canvas, this.lab.codes()[k].position, this.facts.size), distance = Math.hypot(x - at[0], y - at[1]);
+      if (!slot.bound || !this.lab.isShown(k)) return;
+      const [x, y] = toCanvas(canvas, this.lab.codes.slots[k].position, this.facts.size), distance = Math.hypot(x - at[0], y - at[1]);
       if (distance < 40 && (!best || distance < best.distance)) best = { k, distance };
     });
     if (!best) return;
     event.preventDefault();
-    this.lab.pause();
+    this.lab.player.pause();
     canvas.setPointerCapture(event.pointerId);
     canvas.classList.add("dragging");
     this.drag = best.k;
@@ -192,6 +199,6 @@ export class Mind {
   move(event) {
     if (this.drag === null) return;
     const canvas = $("believes"), limit = (value) => Math.min(1, Math.max(-1, value));
-    this.lab.moveSlot(this.drag, fromCanvas(canvas, pointerAt(canvas, event), this.facts.size).map(limit));
+    this.lab.codes.move(this.drag, fromCanvas(canvas, pointerAt(canvas, event), this.facts.size).map(limit));
   }
 }

@@ -1,8 +1,9 @@
 // Small pictures of the network on large canvases: crisp pixels, smooth lines on top.
 
 import { outlines, pieces, rounded } from "./contour.js";
+import { tint, veil } from "./dom.js";
 
-const CASING = "rgba(12, 13, 16, .9)";
+const casing = () => veil("casing", .9);
 const scratch = document.createElement("canvas");
 
 /** Draw an RGB picture {data, shape: [H, W, 3]} over the whole canvas, every pixel a square. */
@@ -57,7 +58,7 @@ export function compose(belief, background, shown) {
 }
 
 function stroke(pen, points, colour, width, dash) {
-  for (const [shade, thick] of [[CASING, width + 2.5], [colour, width]]) {
+  for (const [shade, thick] of [[casing(), width + 2.5], [colour, width]]) {
     pen.beginPath();
     points.forEach(([x, y], i) => (i ? pen.lineTo(x, y) : pen.moveTo(x, y)));
     pen.setLineDash(dash);
@@ -89,11 +90,11 @@ export function drawOutline(canvas, mask, visible, [height, width], colour, thic
 }
 
 /** A faint dotted outline: something that has been taken away. */
-export function drawGhost(canvas, mask, [height, width], colour = "rgba(255, 255, 255, .85)") {
+export function drawGhost(canvas, mask, [height, width], colour = veil("visible", .85)) {
   const pen = canvas.getContext("2d"), sx = canvas.width / width, sy = canvas.height / height;
   pen.setLineDash([2.5, 6]);
   pen.lineCap = "round";
-  for (const [shade, thick] of [["rgba(12, 13, 16, .55)", 4], [colour, 2]]) {
+  for (const [shade, thick] of [[veil("casing", .55), 4], [colour, 2]]) {
     pen.strokeStyle = shade;
     pen.lineWidth = thick;
     for (const line of outlines(mask, height, width)) {
@@ -117,9 +118,9 @@ export function fromCanvas(canvas, [column, row], [height, width]) {
 export function drawDot(canvas, [x, y], colour, label, hidden, radius = 9) {
   const pen = canvas.getContext("2d");
   const disc = (r, shade) => { pen.beginPath(); pen.arc(x, y, r, 0, 2 * Math.PI); pen.fillStyle = shade; pen.fill(); };
-  disc(radius + 2.5, CASING);
+  disc(radius + 2.5, casing());
   disc(radius, colour);
-  if (hidden) disc(radius * .5, CASING);
+  if (hidden) disc(radius * .5, casing());
   if (!label) return;
   pen.font = `600 ${Math.round(radius * 2)}px system-ui, sans-serif`;
   const width = pen.measureText(label).width + 12, tall = radius * 2.6;
@@ -129,7 +130,7 @@ export function drawDot(canvas, [x, y], colour, label, hidden, radius = 9) {
   pen.roundRect(left, top, width, tall, 6);
   pen.fillStyle = colour;
   pen.fill();
-  pen.fillStyle = "#101216";
+  pen.fillStyle = tint("casing");
   pen.textAlign = "center";
   pen.textBaseline = "middle";
   pen.fillText(label, left + width / 2, top + tall / 2 + 1);

@@ -1,6 +1,7 @@
 // The picture of the world: what is there, drawn by the server, with handles to drag things about.
 
 import { Camera } from "./camera.js";
+import { tint, veil } from "./dom.js";
 import { drawGhost, pointerAt } from "./pictures.js";
 import { duration, moveTo, place } from "./scene.js";
 
@@ -8,21 +9,21 @@ const clamp = (value, low, high) => Math.min(high, Math.max(low, value));
 const LANES = [-2.6, 1.2], SIDES = [-4.5, 4.5];
 
 export class WorldView {
-  /** `lab` tells scene, time, selected and truth; `onSelect(thing)`, `onEdit(final)` are called back. */
+  bitmap = null;
+  drag = null;                      // what the hand holds: {thing, part, offset}
+
   constructor(canvas, facts, lab) {
     this.canvas = canvas;
     this.lab = lab;
     this.camera = new Camera(facts.camera, canvas.width, canvas.height);
-    this.bitmap = null;
-    this.drag = null;
     canvas.addEventListener("pointerdown", (event) => this.grab(event));
     canvas.addEventListener("pointermove", (event) => this.move(event));
     for (const kind of ["pointerup", "pointercancel"]) canvas.addEventListener(kind, () => this.drop());
     canvas.addEventListener("keydown", (event) => this.nudge(event));
   }
 
-  show(bitmap) {
-    this.bitmap = bitmap;
+  async showJpeg(bytes) {
+    this.bitmap = await createImageBitmap(new Blob([bytes], { type: "image/jpeg" }));
     this.draw();
   }
 
@@ -31,7 +32,7 @@ export class WorldView {
     pen.imageSmoothingEnabled = true;
     pen.imageSmoothingQuality = "high";
     if (this.bitmap) pen.drawImage(this.bitmap, 0, 0, canvas.width, canvas.height);
-    const moment = lab.moment();
+    const { moment } = lab.run;
     if (moment && moment.true_masks) {
       const [, height, width] = moment.true_masks.shape, count = height * width;
       moment.truth.forEach((thing, o) => {
@@ -46,11 +47,11 @@ export class WorldView {
   }
 
   drawMoverHandles(pen, mover) {
-    const time = this.lab.time(), end = duration(this.lab.scene);
+    const time = this.lab.run.time, end = duration(this.lab.scene);
     pen.lineWidth = 2.5;
     pen.setLineDash([1, 9]);
     pen.lineCap = "round";
-    pen.strokeStyle = "rgba(255, 255, 255, .9)";
+    pen.strokeStyle = veil("visible", .9);
     pen.beginPath();
     for (let t = 0; t <= end + .01; t += .25) {
       const [x, y] = place(mover, t);
@@ -105,7 +106,7 @@ export class WorldView {
     for (const [x, y] of Object.values(this.handles(screen))) {
       pen.beginPath();
       pen.arc(x, y, 9, 0, 2 * Math.PI);
-      pen.fillStyle = "#fff";
+      pen.fillStyle = tint("visible");
       pen.fill();
       this.outline(pen, 2);
     }
@@ -113,10 +114,10 @@ export class WorldView {
 
   outline(pen, width) {
     pen.lineJoin = "round";
-    pen.strokeStyle = "rgba(12, 13, 16, .6)";
+    pen.strokeStyle = veil("casing", .6);
     pen.lineWidth = width + 2.5;
     pen.stroke();
-    pen.strokeStyle = "#fff";
+    pen.strokeStyle = tint("visible");
     pen.lineWidth = width;
     pen.stroke();
   }
@@ -127,7 +128,7 @@ export class WorldView {
     const { scene, selected } = this.lab, near = ([x, y], r) => Math.hypot(x - column, y - row) < r;
     if (selected === "screen" && scene.screen)
       for (const [name, point] of Object.entries(this.handles(scene.screen))) if (near(point, reach)) return { thing: "screen", part: name };
-    const time = this.lab.time();
+    const time = this.lab.run.time;
     const movers = scene.movers.map((mover, index) => {
       const [x, y] = place(mover, time), centre = [x, y, mover.size];
       return { index, x, point: this.camera.project(centre), radius: this.camera.scale(centre) * mover.size * 1.15 };
@@ -154,7 +155,7 @@ export class WorldView {
       const point = this.camera.onUpright(...at, scene.screen.x);
       this.drag = { ...found, offset: point[1] - scene.screen.y };
     } else {
-      const mover = scene.movers[found.thing], point = this.camera.onLevel(...at, mover.size), now = place(mover, this.lab.time());
+      const mover = scene.movers[found.thing], point = this.camera.onLevel(...at, mover.size), now = place(mover, this.lab.run.time);
       this.drag = { ...found, offset: point ? [point[0] - now[0], point[1] - now[1]] : [0, 0] };
     }
   }
@@ -170,7 +171,7 @@ export class WorldView {
     } else {
       const mover = scene.movers[this.drag.thing], point = this.camera.onLevel(...at, mover.size);
       if (!point) return;
-      moveTo(mover, this.lab.time(), [clamp(point[0] - this.drag.offset[0], ...LANES), clamp(point[1] - this.drag.offset[1], ...SIDES)]);
+      moveTo(mover, this.lab.run.time, [clamp(point[0] - this.drag.offset[0], ...LANES), clamp(point[1] - this.drag.offset[1], ...SIDES)]);
     }
     this.lab.edited(false);
     this.draw();
@@ -195,8 +196,8 @@ export class WorldView {
       scene.screen.y = clamp(scene.screen.y + step[1] * size, -2.6, 2.6);
       scene.screen.half_height = clamp(scene.screen.half_height - step[0] * size / 2, .25, 1.2);
     } else if (scene.movers[selected]) {
-      const mover = scene.movers[selected], [x, y] = place(mover, this.lab.time());
-      moveTo(mover, this.lab.time(), [clamp(x + step[0] * size, ...LANES), clamp(y + step[1] * size, ...SIDES)]);
+      const mover = scene.movers[selected], [x, y] = place(mover, this.lab.run.time);
+      moveTo(mover, this.lab.run.time, [clamp(x + step[0] * size, ...LANES), clamp(y + step[1] * size, ...SIDES)]);
     }
     this.lab.edited(true);
     this.draw();
