@@ -14,7 +14,7 @@ from documents import ROOT, blocks, commands, is_there, mistake, paths
 
 from loci_looped.cli.main import main
 from loci_looped.data.formats.film_writer import write_film
-from loci_looped.data.scenes.vanish import control_clip
+from loci_looped.data.render.clips import make_clip
 
 NEXT = ROOT / "README.new.md"
 README = NEXT if NEXT.is_file() else ROOT / "README.md"
@@ -31,7 +31,7 @@ LONG = ("train", "lab", "import-official", "export")
 def desk(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder as a newcomer has it: with a film."""
     folder = tmp_path_factory.mktemp("desk")
-    write_film(folder / "film.mp4", control_clip(7, samples=1, size=(80, 120)).frames[:12], fps=25)
+    write_film(folder / "film.mp4", make_clip("vanish-control", 7, (80, 120), samples=1).frames[:12], fps=25)
     return folder
 
 
