@@ -131,9 +131,9 @@ def test_a_long_film_is_cut_and_that_is_said(network: LociLooped, film: bytes) -
 
 @pytest.mark.parametrize(("name", "content", "words"), [
     ("notes.mp4", b"this is a text file, renamed", "not a film"),
-    ("notes.txt", b"text", "no film by its name"),
-    ("", b"text", "no film by its name"),
-    ("../../etc/passwd", b"text", "no film by its name"),
+    ("notes.txt", b"text", "not named like a film"),
+    ("", b"text", "not named like a film"),
+    ("../../etc/passwd", b"text", "not named like a film"),
     ("empty.mp4", b"", "empty"),
     ("picture.mp4", b"\x89PNG\r\n\x1a\n" + bytes(100), "not a film"),
     ("playlist.mp4", b"#EXTM3U\n#EXTINF:1,\nfile:///etc/passwd\n#EXT-X-ENDLIST\n", "not a film"),

@@ -244,7 +244,7 @@ def test_what_cannot_be_started_is_a_sentence(
         (["--start-from", str(empty), "--start-update", "3"], f"There is no checkpoint in {empty / 'checkpoints'}"),
         (["--start-from", folder, "--start-update", "7"],
          f"no checkpoint of update 7; it has those of {', '.join(map(str, updates))}"),
-        (["--start-from", folder, "--start-update", "late"], "--start-update late is no number of an update"),
+        (["--start-from", folder, "--start-update", "late"], "--start-update late is not a number of updates"),
         (["--start-from", folder, "--start-update"], "--start-update needs the update of a checkpoint"),
         (["--start-from"], "--start-from needs the folder of a run"),
         (["--start-from", "--seed", "3"], "--start-from needs the folder of a run"),
