@@ -27,6 +27,10 @@ class Curriculum:
     still_steps: int = 0
     """Beyond the paper: so long a sequence is one frame of each clip, drawn at random and looked at so many times; then
     other clips come. With 0 it is the whole clip, and the network sees little else for as many updates."""
+    look_until: int = 0
+    """Beyond the paper: so long films are only looked at: every frame is settled on, nothing is predicted, and a slot
+    whose object is being hidden is freed instead of clinging to what hides it. Slots learn to see before they imagine.
+    """
     glimpse: int = 0
     """Beyond the paper: until the gate learns, films are cut to so many frames, beginning anywhere. Who cannot imagine
     yet loses what is hidden, and its slot learns to cling to something else; a glimpse is over before that. With 0

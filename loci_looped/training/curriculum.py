@@ -37,6 +37,7 @@ class Phase:
     blackout: float
     hold: float
     still: bool = False
+    looks: bool = False         # films are looked at frame by frame, nothing is predicted
     glimpse: int = 0            # frames a film is cut to; 0 is not at all
 
     @property
@@ -81,5 +82,6 @@ def phase_at(curriculum: Curriculum, update: int, calls: int) -> Phase:
         blackout=max(0.0, blackout) if imagination else 0.0,
         hold=curriculum.hold if imagines else 0.0,
         still=update < curriculum.still_until,
+        looks=update < curriculum.look_until,
         glimpse=0 if imagination else curriculum.glimpse,
     )

@@ -71,7 +71,7 @@ def unroll(
     if phase.still and config.curriculum.still_steps:
         frames, times = _one_frame_each(frames, generator), range(-config.curriculum.still_steps, 0)
     for t in times:
-        warm = t < 0 or phase.still
+        warm = t < 0 or phase.still or phase.looks
         frame = frames[:, max(t, 0)]
         coming = frame if warm else frames[:, t + 1]
         held, hold = _held(held, phase, t, config, generator)
