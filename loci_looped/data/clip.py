@@ -115,7 +115,7 @@ class Clip:
         return self.frames.shape[1], self.frames.shape[2]
 
     def __len__(self) -> int:
-        return self.frames.shape[0]
+        return int(self.frames.shape[0])
 
     def known_truth(self) -> ObjectTruth:
         """The truth, for those who cannot do without."""

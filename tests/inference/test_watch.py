@@ -160,8 +160,8 @@ def test_a_text_file_is_not_a_film(model: LociLooped, tmp_path: Path) -> None:
 def test_every_named_scene_is_the_one_the_generators_make() -> None:
     for name, scene in (("surprise", "vanish-surprise"), ("control-1", "vanish-control-1"), ("training", "vanish"),
                         ("colour", "violations-colour"), ("colour-control", "violations-colour-control")):
-        clip = make_clip(scene, 4, frames=range(0, 12, 3))
-        frames = list(open_source(f"vanish:seed=4,kind={name}").frames())
-        assert len(frames) == len(clip) == 80
-        for t in (0, 35, 79):
-            assert np.array_equal(frames[t].picture, clip.frames[t]), (name, t)
+        # Every third frame is shown; the 35th and the 79th come after anything impossible has happened.
+        frames = list(open_source(f"vanish:seed=4,kind={name}", Selection(35, stride=44)).frames())
+        clip = make_clip(scene, 4, frames=range(105, 125 if name == "training" else 238, 132))
+        assert len(frames) == len(clip) == (1 if name == "training" else 2)
+        assert all(np.array_equal(frame.picture, picture) for frame, picture in zip(frames, clip.frames, strict=True))

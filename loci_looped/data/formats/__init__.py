@@ -1,1 +1,1 @@
-"""Readers of the real releases (ADEPT, CLEVRER, G-SWM) and of anybody's film or folder of frames."""
+"""Formats on disk, reader and writer side by side: ADEPT, CLEVRER, G-SWM, films and folders of frames."""

@@ -1,7 +1,7 @@
 """ADEPT's folders: `<video>/imgs`, `<video>/masks`, `<video>/<video>_ann.yaml`. Reading and writing both.
 
 Differences to the released loader, on purpose: positions use the focal length the data was rendered with (525 px),
-videos come in sorted order, masks are found by the time in their name and not by counting, and what is broken is told.
+videos come in sorted order, masks are found by the time in their name and not by counting, and damage is reported.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""ADEPT's mask files: one picture per object and frame, found by the time in its name; broken ones are told.
+"""ADEPT's mask files: one picture per object and frame, found by the time in its name; broken ones are reported.
 
 A released name ends in `_<object>_<seconds>s.png`, e.g. `01_train_00201_2_003.40s.png`. Stray files are left alone.
 """

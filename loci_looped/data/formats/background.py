@@ -77,7 +77,7 @@ def _mode(values: NDArray[np.int16], tolerance: int) -> NDArray[np.int16]:
     for number, candidate in enumerate(values):
         count = (np.abs(values - candidate).max(axis=-1) <= tolerance).sum(axis=0)
         best, most = np.where(count > most, number, best), np.maximum(count, most)
-    return np.take_along_axis(values, best[None, :, None], axis=0)[0]
+    return np.asarray(np.take_along_axis(values, best[None, :, None], axis=0)[0])
 
 
 def from_masks(frames: NDArray[np.uint8], covered: NDArray[np.bool_], fill: float = 0.6) -> Background:

@@ -116,7 +116,7 @@ def _read_packed(file: Any, index: int, path: Path) -> Clip:
 def _picture(row: NDArray[Any], path: Path) -> NDArray[np.uint8]:
     """A stored frame: encoded bytes, or floats (3, H, W) in [0, 1]."""
     if row.ndim == 3:
-        return np.rint(np.clip(row, 0, 1) * 255).astype(np.uint8).transpose(1, 2, 0)
+        return np.asarray(np.rint(np.clip(row, 0, 1) * 255).astype(np.uint8).transpose(1, 2, 0))
     try:
         return np.asarray(Image.open(io.BytesIO(row.tobytes())).convert("RGB"))
     except (OSError, SyntaxError) as error:
@@ -135,7 +135,7 @@ def _seen_colour(frames: NDArray[np.uint8], visible: NDArray[np.bool_]) -> str:
 def write_gswm(
     path: str | Path, sequences: Iterable[Balls], on_written: Callable[[Clip], None] = lambda clip: None
 ) -> int:
-    """Write sequences in G-SWM's layout, one at a time; how many they were. Each is told to `on_written`."""
+    """Write sequences in G-SWM's layout, one at a time; returns how many. Each clip is passed to `on_written`."""
     with _created(Path(path)) as (file, sink):
         number = -1
         for number, balls in enumerate(sequences):
@@ -241,7 +241,7 @@ def _created(path: Path) -> Iterator[tuple[Any, _Sink]]:
 
 
 class _Sink(io.RawIOBase):
-    """A file that takes every write and remembers if the disk refused one: told at once, the HDF5 library crashes."""
+    """A file that takes every write and remembers if the disk refused one: HDF5 crashes if it learns at once."""
 
     def __init__(self, raw: io.RawIOBase | io.FileIO) -> None:
         self.raw = raw

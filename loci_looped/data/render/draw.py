@@ -1,7 +1,7 @@
-"""A small ray-caster: one frame of bodies on a stage, with shadows, anti-aliasing and exact masks in the same pass.
+"""A small ray-caster: one frame of bodies in a scene, with shadows, anti-aliasing and exact masks in the same pass.
 
 A pixel belongs to the mask of a body when the ray through the pixel's centre meets it, so visible masks never overlap
-and do not depend on the anti-aliasing. Only the rays near a body or its shadow are cast; the rest is the empty stage.
+and do not depend on the anti-aliasing. Only the rays near a body or its shadow are cast; the rest is the empty scene.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class _Sight:
 
 
 def draw(backdrop: Backdrop, bodies: Sequence[Body], size: tuple[int, int], samples: int = SAMPLES) -> Picture:
-    """The picture of the bodies on the stage at size (H, W)."""
+    """The picture of the bodies at size (H, W)."""
     if samples % 2 == 0 or samples < 1:
         raise LociError(f"The renderer takes an odd number of samples per pixel side (1, 3, 5), not {samples}.")
     lit = light_up(backdrop, size, samples)
@@ -70,7 +70,7 @@ def draw(backdrop: Backdrop, bodies: Sequence[Body], size: tuple[int, int], samp
 
 
 def empty(backdrop: Backdrop, size: tuple[int, int], samples: int = SAMPLES) -> NDArray[np.float32]:
-    """(H, W, 3) the stage with nothing on it."""
+    """(H, W, 3) the scene with nothing in it."""
     return draw(backdrop, (), size, samples).image
 
 
@@ -247,7 +247,7 @@ def _surroundings(normals: Triple, rays: Triple) -> Array:
     along = x * normals[0] + y * normals[1] + z * normals[2]
     up = z - 2 * along * normals[2]         # how steeply the mirrored ray rises
     ceiling = np.clip((up - np.float32(0.25)) * np.float32(2.5), 0, 1)
-    return np.float32(0.25) + np.float32(1.5) * ceiling + np.float32(0.5) * np.clip(-up, 0, 1)
+    return np.asarray(np.float32(0.25) + np.float32(1.5) * ceiling + np.float32(0.5) * np.clip(-up, 0, 1))
 
 
 def _gather(backdrop: Backdrop, sights: list[_Sight], owner: NDArray[np.int8], colour: Array, size: tuple[int, int],

@@ -15,7 +15,7 @@ from loci_looped.data.scenes.bodies import turn_about_z
 
 def linear(colour: Colour) -> NDArray[np.float32]:
     """sRGB bytes -> amounts of light. The display curve is taken as a square: exact, and close enough to sRGB."""
-    return np.square(np.asarray(colour, dtype=np.float32) / np.float32(255))
+    return np.asarray(np.square(np.asarray(colour, dtype=np.float32) / np.float32(255)))
 
 
 def normalised(vectors: Triple) -> Triple:

@@ -23,7 +23,7 @@ def disc() -> NDArray[np.float64]:
     points = (np.arange(SPRITE * sub) + 0.5) / sub - 0.5 - centre
     inside = points[:, None] ** 2 + points[None, :] ** 2 <= SPRITE_RADIUS**2
     covered = inside.reshape(SPRITE, sub, SPRITE, sub).mean(axis=(1, 3))
-    return np.rint(255 * covered) / 255
+    return np.asarray(np.rint(255 * covered) / 255)
 
 
 def alphas(positions: NDArray[np.float64], radius: float, size: tuple[int, int]) -> NDArray[np.float64]:

@@ -1,4 +1,4 @@
-"""Descriptions of scenes. `make(name, seed)` is the one door: whoever needs a scene asks here for it, by its name.
+"""Descriptions of scenes. `make(name, seed)` is the one door: every scene is asked for here, by its name.
 
 The names are in `loci_looped.configs.scenes`. Some end in more than one word:
 

@@ -46,7 +46,7 @@ class Camera:
             projected[..., 0] = height / 2 - 0.5 - focal * seen[..., 1] / seen[..., 2]
             projected[..., 1] = width / 2 - 0.5 + focal * seen[..., 0] / seen[..., 2]
         projected[..., 2] = seen[..., 2]
-        return projected
+        return np.asarray(projected)
 
     def rays(self, size: tuple[int, int], samples: int) -> NDArray[np.float32]:
         """(3, H * samples, W * samples) directions in the world; their length is one unit of depth.
@@ -60,7 +60,7 @@ class Camera:
         right, up, forward = self._axes
         rays = (right[:, None, None] * across[None, None, :] + up[:, None, None] * upward[None, :, None]
                 + forward[:, None, None])
-        return rays.astype(np.float32)
+        return np.asarray(rays, dtype=np.float32)
 
 
 def camera_facts(camera: Camera) -> dict[str, float | list[float]]:
@@ -103,4 +103,4 @@ def unproject(
     columns = (np.asarray(pixels[..., 1], dtype=np.float64) + 0.5) * width / size[1] - width / 2
     right, up, forward = camera.axes()
     direction = columns[..., None] / camera.focal * right - rows[..., None] / camera.focal * up + forward
-    return np.asarray(camera.position) + np.asarray(depths, dtype=np.float64)[..., None] * direction
+    return np.asarray(np.asarray(camera.position) + np.asarray(depths, dtype=np.float64)[..., None] * direction)

@@ -94,11 +94,11 @@ def story(seed: int) -> Story:
     random = np.random.Generator(np.random.PCG64(np.random.SeedSequence([404, seed])))
     count = int(random.integers(3, 7))
     while True:
-        tale = run(_draw_things(random, count), FRAMES)
-        seen = in_view(CAMERA, tale.motion().locations)                     # (T, O)
-        shown = [hit for hit in tale.collisions if seen[hit[0], hit[1]] and seen[hit[0], hit[2]]]
-        if shown and len(tale.collisions) <= 5 and seen.sum(axis=0).min() >= 16:
-            return tale
+        drawn = run(_draw_things(random, count), FRAMES)
+        seen = in_view(CAMERA, drawn.motion().locations)                     # (T, O)
+        shown = [hit for hit in drawn.collisions if seen[hit[0], hit[1]] and seen[hit[0], hit[2]]]
+        if shown and len(drawn.collisions) <= 5 and seen.sum(axis=0).min() >= 16:
+            return drawn
 
 
 def run(things: Sequence[Thing], frames: int) -> Story:

@@ -229,7 +229,7 @@ def _draw_crossing(random: Random, noise_seed: int) -> Scene:
 
 def crossing_scenes(seed: int) -> Iterator[Scene]:
     """Scenes of a seed, most wanted first, in which A and B pass without touching and B is out of sight, shadow and
-    all, when it may be removed. Whoever needs more than that takes the first one that has it."""
+    all, when it may be removed. A caller that needs more than that takes the first scene that has it."""
     random = random_stream("test", seed)
     noise_seed = int(random.integers(2**31))
     while True:

@@ -43,7 +43,7 @@ def matched_scenes(kind: ViolationKind, seed: int) -> Pair:
 
 
 def _violated(kind: ViolationKind, scene: Scene, seed: int) -> Pair | None:
-    """The scene and its violation, which befalls B (mover 1); None if it could be seen happening."""
+    """The scene and its violation, which happens to B (mover 1); None if it could be seen happening."""
     random = random_stream(kind, seed)
     back, control, time = scene.movers[1], scene, REMOVAL_TIME
     if kind == "appear":

@@ -27,8 +27,8 @@ def build_shards(make: Callable[[int], Clip], seeds: range, folder: Path,
                  on_progress: Callable[[int, int], None] | None = None) -> None:
     """Generate the clips of the seeds into the folder. What an interrupted run has finished is kept.
 
-    The first clip is generated again each time and compared: a cache made by other code, for other seeds or in another
-    size is told from a good one.
+    The first clip is generated again each time and compared, so that a cache made by other code, for other seeds or in
+    another size is refused.
     """
     first = make(seeds[0])
     wanted = {
@@ -80,7 +80,7 @@ def _open(path: Path) -> NDArray[np.uint8]:
     try:
         shard: NDArray[np.uint8] = np.load(path, mmap_mode="r", allow_pickle=False)
     except (ValueError, OSError) as error:
-        raise LociError(f"{path} is no shard of clips ({error}). Delete it: it will be made again.") from error
+        raise LociError(f"{path} is not a shard of clips ({error}). Delete it: it will be made again.") from error
     return shard
 
 
