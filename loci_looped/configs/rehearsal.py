@@ -32,16 +32,16 @@ class RehearsalConfig:
     hold: float = 0.08
     """Probability per frame and slot that a window of forced imagination begins."""
     hold_from: int = 2
-    hold_to: int = 18
-    recorded_hold: float = 0.05
+    hold_to: int = 24
+    recorded_hold: float = 0.12
     """The same while diaries are recorded, from the second round on."""
     noise: float = 0.01
     """Standard deviation of noise on sensed places, in half images."""
     well_seen: float = 0.1
     """What is more occluded than this is not compared with."""
     alike: float = 0.25
-    """What differs from the expected gestalt by more than this share of its bits is another object: not compared with.
-    """
+    """What differs by more than this share of its bits from what the slot saw first is another object: not compared
+    with."""
     follows: bool = True
     """Move the readings of hidden things to where the slot looks now."""
     mirrored: bool = True
@@ -54,7 +54,7 @@ class RehearsalConfig:
     priority_weight: float = 0.1
     position_cost: float = 0.3
     """What an open position gate costs."""
-    gestalt_cost: float = 0.03
+    gestalt_cost: float = 0.06
 
     def __post_init__(self) -> None:
         if list(self.rounds_at) != sorted(self.rounds_at) or any(update < 0 for update in self.rounds_at):

@@ -79,15 +79,28 @@ def live(
     return Lived(_in_time(expected), _in_time(percepts), torch.stack(alphas))
 
 
-def comparable(diary: Diary, expected: SlotCodes, config: RehearsalConfig) -> Tensor:
+def comparable(diary: Diary, config: RehearsalConfig) -> Tensor:
     """(T - 1, B, K) bool: where what was expected of frame t + 1 can be compared with what was sensed there.
 
-    It must have been well seen, by a slot that held something all along; and it must look like what is expected, or
-    the slot sits on another object.
+    It must have been well seen, by a slot that held something all along; and it must look like what that slot saw
+    first, or it sits on another object by now. The diary alone decides this. Were it the network's expectation, a slot
+    that has been led astray and believes it would be right.
     """
     there = diary.bound[1:] & diary.bound[:-1] & diary.assigned[1:] & (diary.occlusion[1:] < config.well_seen)
-    unlike = (expected.gestalt[:-1].detach() - diary.sensed.gestalt[1:]).abs().mean(-1)
-    return there & (unlike < config.alike)
+    unlike = (diary.sensed.gestalt - first_look(diary, config.well_seen)).abs().mean(-1)
+    return there & (unlike[1:] < config.alike)
+
+
+def first_look(diary: Diary, well_seen: float) -> Tensor:
+    """(T, B, K, G): at each frame the gestalt that its slot sensed when it first saw its present object well."""
+    look = diary.sensed.gestalt[0]
+    known = torch.zeros_like(diary.bound[0])
+    looks = []
+    for gestalt, bound, occlusion in zip(diary.sensed.gestalt, diary.bound, diary.occlusion, strict=True):
+        look = torch.where(known.unsqueeze(-1), look, gestalt)
+        known = bound & (known | (occlusion < well_seen))
+        looks.append(look)
+    return torch.stack(looks)
 
 
 def rehearse(
@@ -99,7 +112,7 @@ def rehearse(
         model, diary, hold, learned=learned, noise=config.noise, follows=config.follows, generator=generator
     )
     expected, target = lived.expected.map(lambda leaf: leaf[:-1]), diary.sensed.map(lambda leaf: leaf[1:])
-    chosen = comparable(diary, lived.expected, config)
+    chosen = comparable(diary, config)
     weight = chosen.to(target.size.dtype)
     weight = weight / weight.sum().clamp(min=1)
     corner = config.corner
