@@ -42,6 +42,9 @@ class RehearsalConfig:
     alike: float = 0.25
     """What differs by more than this share of its bits from what the slot saw first is another object: not compared
     with."""
+    recognised: float = 0.12
+    """A slot that has lost its object is told what another one senses that began later and differs from the object's
+    first look by less than this share of its bits. 0 leaves it out."""
     follows: bool = True
     """Move the readings of hidden things to where the slot looks now."""
     mirrored: bool = True
@@ -54,7 +57,7 @@ class RehearsalConfig:
     priority_weight: float = 0.1
     position_cost: float = 0.3
     """What an open position gate costs."""
-    gestalt_cost: float = 0.06
+    gestalt_cost: float = 0.01
 
     def __post_init__(self) -> None:
         if list(self.rounds_at) != sorted(self.rounds_at) or any(update < 0 for update in self.rounds_at):

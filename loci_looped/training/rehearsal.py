@@ -20,6 +20,7 @@ from loci_looped.model import LociLooped, Regime
 from loci_looped.model.gate import blend
 from loci_looped.model.state import Sight, SlotCodes
 from loci_looped.training.diary import Diary
+from loci_looped.training.recognition import Targets, targets_of
 
 SIZE_UNIT, PRIORITY_UNIT = 0.02, 0.1
 """Errors of size and priority count in these units, those of places in units of Huber's corner."""
@@ -79,28 +80,9 @@ def live(
     return Lived(_in_time(expected), _in_time(percepts), torch.stack(alphas))
 
 
-def comparable(diary: Diary, config: RehearsalConfig) -> Tensor:
-    """(T - 1, B, K) bool: where what was expected of frame t + 1 can be compared with what was sensed there.
-
-    It must have been well seen, by a slot that held something all along; and it must look like what that slot saw
-    first, or it sits on another object by now. The diary alone decides this. Were it the network's expectation, a slot
-    that has been led astray and believes it would be right.
-    """
-    there = diary.bound[1:] & diary.bound[:-1] & diary.assigned[1:] & (diary.occlusion[1:] < config.well_seen)
-    unlike = (diary.sensed.gestalt - first_look(diary, config.well_seen)).abs().mean(-1)
-    return there & (unlike[1:] < config.alike)
-
-
-def first_look(diary: Diary, well_seen: float) -> Tensor:
-    """(T, B, K, G): at each frame the gestalt that its slot sensed when it first saw its present object well."""
-    look = diary.sensed.gestalt[0]
-    known = torch.zeros_like(diary.bound[0])
-    looks = []
-    for gestalt, bound, occlusion in zip(diary.sensed.gestalt, diary.bound, diary.occlusion, strict=True):
-        look = torch.where(known.unsqueeze(-1), look, gestalt)
-        known = bound & (known | (occlusion < well_seen))
-        looks.append(look)
-    return torch.stack(looks)
+def comparable(diary: Diary, targets: Targets) -> Tensor:
+    """(T - 1, B, K) bool: where what was expected of frame t + 1 can be compared with what was sensed of it there."""
+    return diary.bound[1:] & diary.bound[:-1] & targets.known[1:]
 
 
 def rehearse(
@@ -111,8 +93,9 @@ def rehearse(
     lived = live(
         model, diary, hold, learned=learned, noise=config.noise, follows=config.follows, generator=generator
     )
-    expected, target = lived.expected.map(lambda leaf: leaf[:-1]), diary.sensed.map(lambda leaf: leaf[1:])
-    chosen = comparable(diary, config)
+    targets = targets_of(diary, config)
+    expected, target = lived.expected.map(lambda leaf: leaf[:-1]), targets.codes.map(lambda leaf: leaf[1:])
+    chosen = comparable(diary, targets)
     weight = chosen.to(target.size.dtype)
     weight = weight / weight.sum().clamp(min=1)
     corner = config.corner
@@ -127,7 +110,8 @@ def rehearse(
         "priority": (weight * (expected.priority - target.priority).abs()).sum() / PRIORITY_UNIT,
     }
     loss = sum((getattr(config, f"{name}_weight") * value for name, value in parts.items()), far.new_zeros(()))
-    parts["compared"] = chosen.sum() / diary.bound[1:].sum().clamp(min=1)
+    bound = diary.bound[1:].sum().clamp(min=1)
+    parts |= {"compared": chosen.sum() / bound, "met_again": (chosen & targets.met_again[1:]).sum() / bound}
     if learned:
         own = diary.bound & ~hold
         loss = loss + opening_cost(lived.alpha, own, config)

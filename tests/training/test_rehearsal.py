@@ -10,6 +10,7 @@ from toy_diary import NETWORK, network, straight_on
 
 from loci_looped.configs.rehearsal import RehearsalConfig
 from loci_looped.training.diary import Diary, joined, mirrored, random_holds
+from loci_looped.training.recognition import targets_of
 from loci_looped.training.rehearsal import comparable, live, opening_cost, rehearse
 from loci_looped.training.rollout import roll_out_errors
 
@@ -78,7 +79,7 @@ def test_targets_that_are_hidden_or_look_different_do_not_count() -> None:
     diary.sensed.gestalt[9, 1, 1] = 1 - diary.sensed.gestalt[9, 1, 1]
     diary.bound[3, 0, 1] = False
     diary.assigned[12, 1, 0] = False
-    counts = comparable(diary, CALM)
+    counts = comparable(diary, targets_of(diary, CALM))
     assert not counts[6, 0, 0] and counts[7, 0, 0]
     assert not counts[8, 1, 1]
     assert not counts[2, 0, 1] and not counts[3, 0, 1] and counts[4, 0, 1]
