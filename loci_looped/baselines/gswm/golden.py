@@ -8,6 +8,7 @@ from __future__ import annotations
 import zlib
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
@@ -23,7 +24,7 @@ from .losses import Terms, step_terms
 from .official import LONG_HEAD, load_official, our_name
 from .state import GswmOutput, Objects, stack_in_time
 
-Arrays = dict[str, NDArray[np.generic]]
+Arrays = dict[str, NDArray[Any]]
 
 UPDATE = 5_000
 """The update at which the files were computed: half-way of the scale prior's way."""
@@ -107,7 +108,6 @@ def deviations(path: Path, gradients: bool = True) -> list[Deviation]:
     with torch.no_grad():
         seen, picture = video[:1, 0], outputs[0].background.image[:1]
         found["track.img_enc"] = model.discovery.trunk(torch.cat([seen, seen - picture], dim=1))
-    with torch.no_grad():
         found |= _generated(roll_out(model, video, data["gen.ids"].shape[1] - video.shape[1]), video.shape[1])
     result = [_compared(name, value, data[name]) for name, value in found.items() if name in data]
     if gradients:
@@ -164,7 +164,7 @@ def _attributes(objects: Objects) -> dict[str, Tensor]:
     return {"pres": objects.presence, "depth": objects.depth, "where": objects.where}
 
 
-def _compared(name: str, ours: Tensor, golden: NDArray[np.generic]) -> Deviation:
+def _compared(name: str, ours: Tensor, golden: NDArray[Any]) -> Deviation:
     if not np.issubdtype(golden.dtype, np.floating):
         return Deviation(name, float(np.abs(ours.numpy() - golden).max()), 0.0)
     tolerance = 1e-6 if golden.dtype == np.float32 else 1e-9

@@ -1,6 +1,6 @@
 """G-SWM, "Improving Generative Imagination in Object-Centric World Models" (Lin et al., ICML 2020): one time step.
 
-Written from a description of the model, not from the authors' code; docs of the golden files say how it was compared.
+Written from a description of the model, without the authors' code; `golden` compares it with numbers of theirs.
 """
 
 from __future__ import annotations

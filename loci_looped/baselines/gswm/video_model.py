@@ -50,6 +50,11 @@ class GswmVideoModel:
     def step(
         self, frame: Tensor | None, state: WatchingState, *, blackout: Tensor | None = None
     ) -> tuple[WatchingState, Slots]:
+        if self.network.training and self.network.config.trunk_norm == "batch":
+            raise LociError(
+                "This G-SWM is in training mode, where the clips of a batch change what it sees of each other (batch "
+                "norm): call .eval() first."
+            )
         if frame is not None and blackout is not None:
             frame = darkened(frame, blackout)
         network, output = self.network.step(frame, state.network)
