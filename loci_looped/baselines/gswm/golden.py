@@ -111,7 +111,7 @@ def deviations(path: Path, gradients: bool = True) -> list[Deviation]:
         found |= _generated(roll_out(model, video, data["gen.ids"].shape[1] - video.shape[1]), video.shape[1])
     result = [_compared(name, value, data[name]) for name, value in found.items() if name in data]
     if gradients:
-        found["track.loss_mean"].backward()     # type: ignore[no-untyped-call]
+        torch.autograd.backward(found["track.loss_mean"])
         result += _gradients(model, data)
     return result
 
