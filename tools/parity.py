@@ -1,7 +1,8 @@
 """Does our network agree with the authors' code? `python tools/parity.py FILE.npz...`
 
 Each file holds weights, a video, and every quantity the released code computed from them (see tests/golden/README.md).
-The network's sizes are read off the weights. Prints the largest deviation per quantity.
+The network's sizes are read off the weights; files of the rivals SAVi and G-SWM are recognised by their tensors. Prints
+the largest deviation per quantity.
 Exits with 0 if everything agrees, 1 beyond tolerance, 2 if a file cannot be used.
 """
 
@@ -11,6 +12,7 @@ import argparse
 import sys
 import zipfile
 from collections import defaultdict
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +20,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from loci_looped.baselines.gswm import golden as gswm
+from loci_looped.baselines.savi import parity as savi
 from loci_looped.configs.network import EXCHANGE_WIDTH, DecoderConfig, EncoderConfig, GateConfig, TransitionConfig
 from loci_looped.model import LociConfig, LociLooped
 from loci_looped.model import losses as loss_functions
@@ -32,6 +36,7 @@ LEVEL_OF_UPSCALING = {4: 1, 16: 2}
 LONGEST_WINDOW = 8
 IMAGES = ("output_next", "mask_next", "rawmask_next", "output_cur", "mask_cur", "rawmask_cur", "error_in")
 EXACT = ("slots_bound", "assigned")
+RivalDeviation = savi.Deviation | gswm.Deviation
 Data = dict[str, np.ndarray]
 
 
@@ -47,6 +52,8 @@ def read(path: Path) -> Data:
             data = {name: stored[name] for name in stored.files}
     except (ValueError, OSError, EOFError, AttributeError, zipfile.BadZipFile) as error:
         raise Unusable(f"{path} cannot be read as an .npz file of numbers ({error}).") from None
+    if savi.is_golden(data) or gswm.is_golden(data):
+        return data
     needed = ("video", "background", "step0.priority_next", "weights.background.mask")
     missing = [name for name in needed if name not in data]
     if missing:
@@ -224,9 +231,27 @@ def windows(path: Path, data: Data, told: int | None) -> list[int]:
     return [n for n in range(1, LONGEST_WINDOW + 1) if n == 1 or steps % n == 0]
 
 
+def check_rival(path: Path, found: Sequence[RivalDeviation]) -> bool:
+    """Print the worst of each tolerance of another model's file, and every quantity beyond it."""
+    print(path)
+    for tolerance in sorted({one.tolerance for one in found}):
+        alike = [one for one in found if one.tolerance == tolerance]
+        worst = max(alike, key=lambda one: one.value)
+        print(f"  {'ok ' if all(one.fine for one in alike) else 'BAD'} {len(alike):4d} quantities  {worst.value:.2e}  "
+              f"(<= {tolerance:.0e})  at {worst.name}")
+    for one in found:
+        if not one.fine:
+            print(f"  BAD {one.name}  {one.value:.2e}")
+    return all(one.fine for one in found)
+
+
 def check(path: Path, heads: int, l0_weight: float, window: int | None) -> bool:
     """Compare one file and print what was found. A file whose window is unknown is tried with several."""
     data = read(path)
+    if savi.is_golden(data):
+        return check_rival(path, savi.compare(data))
+    if gswm.is_golden(data):
+        return check_rival(path, gswm.deviations(path))
     candidates = windows(path, data, window)
     tried: list[tuple[int, Deviations]] = []
     for n in candidates:

@@ -1,0 +1,23 @@
+"""SAVi's two losses: paint the frame just seen, and (StoSAVi) keep the kernels as wide as agreed."""
+
+from __future__ import annotations
+
+import math
+
+import torch
+from torch import Tensor
+
+
+def reconstruction_loss(reconstruction: Tensor, target: Tensor) -> Tensor:
+    """Mean squared error over everything; both on the scale from -1 (black) to 1 (white)."""
+    return (reconstruction - target).square().mean()
+
+
+def kernel_divergence(log_variance: Tensor, variance: float) -> Tensor:
+    """KL(N(μ, σ²) ‖ N(μ, s²)) with s² = `variance`: summed over the slot's width, averaged over all else.
+
+    (..., D) -> (). The prior has the kernel's own mean, so only the variance is held, never the mean.
+    """
+    ratio = torch.exp(log_variance) / (2 * variance)
+    log_ratio = (math.log(variance) - log_variance) / 2
+    return (log_ratio + ratio - 0.5).sum(dim=-1).mean()
