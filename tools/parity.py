@@ -20,6 +20,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from loci_looped.baselines.deviation import Deviation
 from loci_looped.baselines.gswm import golden as gswm
 from loci_looped.baselines.savi import parity as savi
 from loci_looped.configs.network import EXCHANGE_WIDTH, DecoderConfig, EncoderConfig, GateConfig, TransitionConfig
@@ -36,7 +37,6 @@ LEVEL_OF_UPSCALING = {4: 1, 16: 2}
 LONGEST_WINDOW = 8
 IMAGES = ("output_next", "mask_next", "rawmask_next", "output_cur", "mask_cur", "rawmask_cur", "error_in")
 EXACT = ("slots_bound", "assigned")
-RivalDeviation = savi.Deviation | gswm.Deviation
 Data = dict[str, np.ndarray]
 
 
@@ -231,7 +231,7 @@ def windows(path: Path, data: Data, told: int | None) -> list[int]:
     return [n for n in range(1, LONGEST_WINDOW + 1) if n == 1 or steps % n == 0]
 
 
-def check_rival(path: Path, found: Sequence[RivalDeviation]) -> bool:
+def check_rival(path: Path, found: Sequence[Deviation]) -> bool:
     """Print the worst of each tolerance of another model's file, and every quantity beyond it."""
     print(path)
     for tolerance in sorted({one.tolerance for one in found}):

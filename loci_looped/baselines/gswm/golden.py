@@ -6,7 +6,6 @@ Weights that would make the files large are not stored but made again by a recip
 from __future__ import annotations
 
 import zlib
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +14,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from loci_looped.baselines.deviation import Deviation
 from loci_looped.utils.errors import LociError
 
 from .config import GswmConfig, preset
@@ -31,19 +31,6 @@ UPDATE = 5_000
 EVERY = 5
 """Rows and columns of the pictures that are stored."""
 PROBES = 20
-
-
-@dataclass(frozen=True)
-class Deviation:
-    """How far we are from a golden number."""
-
-    quantity: str
-    largest: float      # relative to the tensor's maximum, or absolute where that is below 1 (not for gradients)
-    tolerance: float
-
-    @property
-    def agrees(self) -> bool:
-        return self.largest <= self.tolerance
 
 
 def is_golden(data: Arrays) -> bool:

@@ -7,7 +7,6 @@ off), and `grad.NAME`. Sizes are read off the weights. What is stored in float32
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -15,6 +14,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from loci_looped.baselines.deviation import Deviation
 from loci_looped.utils.errors import LociError
 
 from .config import SaviConfig
@@ -31,19 +31,6 @@ PIXEL_STEP = 5
 TOKEN_STEP = 97
 SILENT = 1e-12
 """A gradient that is zero in theory (a shift of all logits alike): compared as it is, not against its own maximum."""
-
-
-@dataclass(frozen=True)
-class Deviation:
-    """How far one quantity is from the authors'."""
-
-    name: str
-    value: float
-    tolerance: float
-
-    @property
-    def fine(self) -> bool:
-        return self.value <= self.tolerance     # NaN is not
 
 
 def is_golden(data: Golden) -> bool:

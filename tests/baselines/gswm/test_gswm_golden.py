@@ -20,7 +20,7 @@ FILES = ("gswm_balls", "gswm_background")
 @pytest.fixture(scope="module", params=FILES)
 def compared(request: pytest.FixtureRequest) -> tuple[golden.Arrays, dict[str, golden.Deviation]]:
     path = GOLDEN / f"{request.param}.npz"
-    return golden.read(path), {deviation.quantity: deviation for deviation in golden.deviations(path)}
+    return golden.read(path), {deviation.name: deviation for deviation in golden.deviations(path)}
 
 
 Compared = tuple[golden.Arrays, dict[str, golden.Deviation]]
@@ -37,7 +37,7 @@ def test_codes_masks_and_losses_agree(compared: Compared) -> None:
     _, found = compared
     values = [deviation for name, deviation in found.items() if not name.startswith("grad")]
     assert {value.tolerance for value in values} == {0.0, 1e-9, 1e-6}   # ids, numbers, one single-precision picture
-    assert not [value for value in values if not value.agrees]
+    assert not [value for value in values if not value.fine]
 
 
 def test_gradients_agree(compared: Compared) -> None:
@@ -45,7 +45,7 @@ def test_gradients_agree(compared: Compared) -> None:
     values = [deviation for name, deviation in found.items() if name.startswith("grad")]
     assert len(values) > 200
     assert all(value.tolerance == 1e-8 for value in values)
-    assert not [value for value in values if not value.agrees]
+    assert not [value for value in values if not value.fine]
 
 
 def test_a_wrong_weight_is_noticed(tmp_path: Path) -> None:
@@ -54,9 +54,9 @@ def test_a_wrong_weight_is_noticed(tmp_path: Path) -> None:
     changed = tmp_path / "changed.npz"
     values: dict[str, Any] = {**data, name: data[name] + np.float32(1e-3)}
     np.savez(changed, **values)
-    found = {deviation.quantity: deviation for deviation in golden.deviations(changed, gradients=False)}
-    assert found["track.z_where"].agrees
-    assert not found["track.recon_sub"].agrees and not found["track.loss"].agrees
+    found = {deviation.name: deviation for deviation in golden.deviations(changed, gradients=False)}
+    assert found["track.z_where"].fine
+    assert not found["track.recon_sub"].fine and not found["track.loss"].fine
 
 
 @pytest.mark.parametrize("file", FILES)

@@ -9,8 +9,9 @@ import pytest
 import torch
 from savi_material import FILES, golden
 
+from loci_looped.baselines.deviation import Deviation
 from loci_looped.baselines.savi import Savi
-from loci_looped.baselines.savi.parity import Deviation, compare, golden_config, golden_model
+from loci_looped.baselines.savi.parity import compare, golden_config, golden_model
 from loci_looped.baselines.savi.released import UNUSED, load_released, released_names
 from loci_looped.utils.errors import LociError
 
