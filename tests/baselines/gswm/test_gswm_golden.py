@@ -10,6 +10,7 @@ import pytest
 import torch
 from gswm_parts import GOLDEN, tiny
 
+from loci_looped.baselines.deviation import Deviation
 from loci_looped.baselines.gswm import Gswm, golden
 from loci_looped.baselines.gswm.official import load_official, our_name
 from loci_looped.utils.errors import LociError
@@ -18,12 +19,12 @@ FILES = ("gswm_balls", "gswm_background")
 
 
 @pytest.fixture(scope="module", params=FILES)
-def compared(request: pytest.FixtureRequest) -> tuple[golden.Arrays, dict[str, golden.Deviation]]:
+def compared(request: pytest.FixtureRequest) -> tuple[golden.Arrays, dict[str, Deviation]]:
     path = GOLDEN / f"{request.param}.npz"
     return golden.read(path), {deviation.name: deviation for deviation in golden.deviations(path)}
 
 
-Compared = tuple[golden.Arrays, dict[str, golden.Deviation]]
+Compared = tuple[golden.Arrays, dict[str, Deviation]]
 
 
 def test_every_number_of_the_file_is_compared(compared: Compared) -> None:
