@@ -39,6 +39,8 @@ class RehearsalConfig:
     """Standard deviation of noise on sensed places, in half images."""
     well_seen: float = 0.1
     """What is more occluded than this is not compared with."""
+    explained: float = 0.5
+    """What a slot shows must be there to more than this share, or it saw its own imagination: not compared with."""
     alike: float = 0.25
     """What differs by more than this share of its bits from what the slot saw first is another object: not compared
     with."""
@@ -57,7 +59,9 @@ class RehearsalConfig:
     priority_weight: float = 0.1
     position_cost: float = 0.3
     """What an open position gate costs."""
-    gestalt_cost: float = 0.01
+    gestalt_cost: float = 0.002
+    gate_rate: float = 0.3
+    """Learning rate of the gate, as a share: a gate that has shut for good feels no gradient any more."""
 
     def __post_init__(self) -> None:
         if list(self.rounds_at) != sorted(self.rounds_at) or any(update < 0 for update in self.rounds_at):

@@ -28,9 +28,11 @@ class Bookkeeping:
         """Before a look: slots that let go of their object. In the paper none does."""
         return state
 
-    def reviewed(self, registry: Registry, state: LociState, expected: SlotCodes, seen: Tensor) -> Registry:
+    def reviewed(
+        self, registry: Registry, state: LociState, expected: SlotCodes, seen: Tensor, present: Decoded, frame: Tensor
+    ) -> Registry:
         """After a look: what a slot learns about its own object. In the paper nothing."""
-        del state, expected, seen
+        del state, expected, seen, present, frame
         return registry
 
     def active(self, assigned: Tensor) -> Active:

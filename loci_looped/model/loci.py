@@ -96,7 +96,7 @@ class LociLooped(nn.Module):
         registry, seen = self.bookkeeping.bind(state.registry, assigned, present)
         registry = recruited.recorded(registry, settled=not settling)
         if not settling:
-            registry = self.bookkeeping.reviewed(registry, state, expected, seen)
+            registry = self.bookkeeping.reviewed(registry, state, expected, seen, present, frame)
         occlusion = self.bookkeeping.occlusion(present, registry.bound, seen)               # O
         return Look(
             sight=Sight(sensed, expected, occlusion, recruited.bound, present), percept=sensed,

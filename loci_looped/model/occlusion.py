@@ -2,14 +2,27 @@
 
 from __future__ import annotations
 
+import torch
 from torch import Tensor
 
+from .losses import foreground
 from .state import Decoded
 
 
 def strongest_visibility(decoded: Decoded) -> Tensor:
     """(B, K) the largest value of each visible mask."""
     return decoded.visible_masks.detach().amax((2, 3))
+
+
+@torch.no_grad()
+def explained_share(visible_masks: Tensor, frame: Tensor, background: Tensor) -> Tensor:
+    """(B, K): how much of what each visible mask (B, K, H, W) shows is there, unlike the empty scene (B, 3, H, W).
+
+    A slot that imagines something where nothing is may paint it all the same, and see its own picture.
+    """
+    there = foreground(frame, background)                                       # (B, 1, H, W)
+    area = visible_masks.sum((2, 3))
+    return (visible_masks * there).sum((2, 3)) / area.clamp(min=1e-6)
 
 
 def occlusion_state(decoded: Decoded, bound: Tensor, seen: Tensor, threshold: float) -> Tensor:

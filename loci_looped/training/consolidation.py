@@ -112,8 +112,8 @@ class Consolidation:
         assert self.diary is not None
         config, draw = self.config, self._generator("rehearse", self.done)
         rate = self.learning_rate()
-        for group in self.optimiser.param_groups:
-            group["lr"] = rate
+        of_transition, of_gate = self.optimiser.param_groups
+        of_transition["lr"], of_gate["lr"] = rate, rate * config.gate_rate
         rehearsed = self.diary.clips - self._held_out()
         chosen = torch.randint(rehearsed, (config.batch,), generator=draw)
         diary = self.diary.of_clips(chosen.to(self.diary.occlusion.device))
@@ -171,7 +171,8 @@ class Consolidation:
         return 0 if self.diary is None else int(HELD_OUT * self.diary.clips)
 
     def _fresh_optimiser(self) -> torch.optim.Optimizer:
-        return torch.optim.AdamW(self.parameters, lr=self.config.learning_rate, betas=(0.9, 0.99), weight_decay=0.0)
+        parts = [{"params": [*part.parameters()]} for part in (self.model.transition, self.model.gate)]
+        return torch.optim.AdamW(parts, lr=self.config.learning_rate, betas=(0.9, 0.99), weight_decay=0.0)
 
     def _generator(self, purpose: str, *numbers: int) -> torch.Generator:
         """Random numbers that depend on the run's seed, the round and these numbers alone."""

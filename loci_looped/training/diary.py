@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 
 from loci_looped.model import GateKind, LociLooped, LociState, Regime, StepOutput
+from loci_looped.model.occlusion import explained_share
 from loci_looped.model.state import SlotCodes, TensorTree
 
 Tree = TypeVar("Tree", bound=TensorTree)
@@ -28,6 +29,7 @@ class Diary(TensorTree):
     occlusion_expected: Tensor     # (T, B, K) as it had been predicted for this frame
     assigned: Tensor            # (T, B, K) bool
     bound: Tensor               # (T, B, K) bool: held an object when the frame came
+    explained: Tensor           # (T, B, K) share of what the slot shows that is there, not only imagined
     looked_at: Tensor           # (T, B, K, 2) the place that had been predicted, where the slot began to look
 
     @property
@@ -61,9 +63,10 @@ class Diary(TensorTree):
         return Diary(sensed=SlotCodes(**codes), **rest)
 
 
-def entry(before: LociState, output: StepOutput) -> Diary:
-    """One step of the network as a diary of one frame, still without the axis of time."""
+def entry(before: LociState, frame: Tensor, output: StepOutput) -> Diary:
+    """One step of the network as a diary of one frame (B, 3, H, W), still without the axis of time."""
     return Diary(
+        explained=explained_share(output.present.visible_masks, frame, before.background),
         sensed=output.sensed, occlusion=output.occlusion, occlusion_expected=before.occlusion, assigned=output.assigned,
         bound=before.registry.bound & output.assigned, looked_at=output.previous.position,
     ).detach()
@@ -87,7 +90,7 @@ def record(
         before = state
         held = None if hold is None else hold[t]
         state, output = model.step(frames[:, t], state, dataclasses.replace(regime, hold=held))
-        entries.append(entry(before, output))
+        entries.append(entry(before, frames[:, t], output))
     model.train(was_training)
     return stacked(entries)
 

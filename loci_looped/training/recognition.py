@@ -32,8 +32,8 @@ class Targets:
 
 def targets_of(diary: Diary, config: RehearsalConfig) -> Targets:
     """What was well seen of each slot's object: by the slot, or, once it has lost it, by one that found it later."""
-    look, since = first_look(diary, config.well_seen)
-    seen = diary.bound & diary.assigned & (diary.occlusion < config.well_seen)
+    seen = diary.bound & diary.assigned & (diary.occlusion < config.well_seen) & (diary.explained > config.explained)
+    look, since = first_look(diary, seen)
     own = seen & ((diary.sensed.gestalt - look).abs().mean(-1) < config.alike)
     nobody = torch.zeros_like(own)
     if not config.recognised:
@@ -58,18 +58,15 @@ def targets_of(diary: Diary, config: RehearsalConfig) -> Targets:
     return Targets(codes, own, met_again)
 
 
-def first_look(diary: Diary, well_seen: float) -> tuple[Tensor, Tensor]:
-    """(T, B, K, G): at each frame the gestalt that its slot sensed when it first saw its present object well; and
-    (T, B, K): at which frame that was, T where it has not been yet."""
+def first_look(diary: Diary, seen: Tensor) -> tuple[Tensor, Tensor]:
+    """(T, B, K, G): at each frame the gestalt that its slot sensed when it first saw its present object well, where
+    `seen` (T, B, K); and (T, B, K): at which frame that was, T where it has not been yet."""
     look = diary.sensed.gestalt[0]
     known = torch.zeros_like(diary.bound[0])
     since = torch.full_like(known, diary.frames, dtype=torch.long)
     looks, starts = [], []
-    for t, (gestalt, bound, occlusion) in enumerate(zip(
-        diary.sensed.gestalt, diary.bound, diary.occlusion, strict=True
-    )):
+    for t, (gestalt, bound, sees) in enumerate(zip(diary.sensed.gestalt, diary.bound, seen, strict=True)):
         look = torch.where(known.unsqueeze(-1), look, gestalt)
-        sees = bound & (occlusion < well_seen)
         since = torch.where(known, since, torch.where(sees, t, diary.frames))
         known = bound & (known | sees)
         looks.append(look)

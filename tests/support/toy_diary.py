@@ -40,5 +40,5 @@ def straight_on(clips: int = 16, frames: int = 20, seed: int = 0) -> Diary:
     return Diary(
         sensed=SlotCodes(look.expand(frames, *look.shape).clone(), places, 0.1 + seen, seen.clone()),
         occlusion=seen, occlusion_expected=seen.clone(), assigned=always, bound=always.clone(),
-        looked_at=places.clone(),
+        looked_at=places.clone(), explained=torch.ones(frames, *shape),
     )

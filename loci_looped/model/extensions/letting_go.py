@@ -4,7 +4,7 @@ In the paper a slot keeps its object for good, and what has left the picture is 
 slot doubts, and lets go when it has doubted for a while. It knows three reasons, all of them its own quantities:
 
     gone        it expects its object outside of the picture
-    missing     it expects to see its object, but does not
+    missing     it expects to see its object, but nothing is there
     double      what it imagines lies where another slot shows an object: there is one object, not two
 
 What is hidden gives no reason to doubt: it is expected not to be seen.
@@ -19,10 +19,13 @@ import torch
 from torch import Tensor
 
 from ..bookkeeping import Bookkeeping
+from ..occlusion import explained_share
 from ..state import Decoded, LociState, Registry, SlotCodes
 
 GONE = 1.05
 """An object whose middle is expected farther out than this, in half images, has left the picture."""
+THERE = 0.5
+"""What is painted where less than this share of it differs from the empty scene is not seen, but imagined."""
 SAME = 0.5
 """Masks that share this much of their union are of one object."""
 
@@ -48,10 +51,13 @@ class LettingGo(Bookkeeping):
             registry, assigned=registry.assigned & holds, bound=registry.bound & holds
         ))
 
-    def reviewed(self, registry: Registry, state: LociState, expected: SlotCodes, seen: Tensor) -> Registry:
+    def reviewed(
+        self, registry: Registry, state: LociState, expected: SlotCodes, seen: Tensor, present: Decoded, frame: Tensor
+    ) -> Registry:
         before = state.registry
         assert isinstance(before, DoubtingRegistry)
         bound = before.bound & registry.assigned
+        seen = seen & (explained_share(present.visible_masks.detach(), frame, state.background) > THERE)
         return dataclasses.replace(registry, doubts=doubts(  # type: ignore[call-arg]
             before.doubts, expected, state.next_frame, before.bound_next, seen, bound
         ))
