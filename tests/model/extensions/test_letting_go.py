@@ -11,6 +11,7 @@ from loci_looped.configs.presets import preset
 from loci_looped.model import LociLooped
 from loci_looped.model.extensions.innovation import innovation
 from loci_looped.model.extensions.letting_go import doubts, is_double
+from loci_looped.model.occlusion import explained_share
 from loci_looped.model.state import Decoded, Sight, SlotCodes
 
 
@@ -101,3 +102,13 @@ def test_innovation_is_what_the_gate_let_in_of_the_unexpected() -> None:
     sight = Sight(sensed, expected, torch.zeros(1, 2), torch.tensor([[True, False]]), None)
     told = innovation(sight, alpha, 10.0)
     assert torch.allclose(told, torch.tensor([[[0.5, 1.5], [0.0, 0.0]]]))
+
+
+def test_a_painted_phantom_explains_nothing() -> None:
+    background = torch.full((1, 3, 12, 12), 0.5)
+    frame = background.clone()
+    frame[..., :6] = 0.9                                # something stands in the left half
+    masks = torch.zeros(1, 3, 12, 12)
+    masks[0, 0, 2:4, 2:4] = masks[0, 1, 2:4, 8:10] = 1.0
+    masks[0, 2, 2:4, 4:8] = 1.0
+    assert torch.allclose(explained_share(masks, frame, background), torch.tensor([[1.0, 0.0, 0.5]]))
