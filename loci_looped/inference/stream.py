@@ -42,7 +42,7 @@ class Frame:
 
 @dataclass(frozen=True)
 class Source:
-    """A stream of shots. `shots()` begins anew each time, unless the stream is `live`."""
+    """A stream of frames. `frames()` begins anew each time, unless the stream is `live`."""
 
     name: str
     frames: Callable[[], Iterator[Frame]]
@@ -94,11 +94,11 @@ def background_of(source: Source, size: Size, given: Picture | str | Path | None
     if source.background is not None:
         return resize(source.background, size), source
     if not source.live:
-        small = (resize(shot.picture, size) for shot in source.frames())
+        small = (resize(frame.picture, size) for frame in source.frames())
         return estimate(_some(spread, small, source.name)).image, source
     frames = source.frames()
     first = list(itertools.islice(frames, LIVE_SAMPLES))
-    small = (resize(shot.picture, size) for shot in first)
+    small = (resize(frame.picture, size) for frame in first)
     image = estimate(_some(spread, small, source.name)).image
     rest = Source(source.name, lambda: itertools.chain(first, frames), source.fps, live=True)
     return image, rest

@@ -10,10 +10,11 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from loci_looped.configs.experiments import BATCH
 from loci_looped.data.clip import Clip, Event, ObjectTruth
 from loci_looped.evaluation.evaluated_model import EvaluatedModel
 from loci_looped.evaluation.experiments.clip_specs import ProgressCallback, film, make_films, no_progress
-from loci_looped.evaluation.experiments.recording import BATCH, Recording, in_batches, record
+from loci_looped.evaluation.experiments.recording import Recording, in_batches, record
 from loci_looped.evaluation.experiments.test_sets import Item, SetName
 from loci_looped.evaluation.metrics import official
 from loci_looped.evaluation.metrics.mota import MotCounts, count_events
@@ -109,14 +110,14 @@ def _as_released(
 
 
 def watch_and_score(
-    subject: EvaluatedModel, items: Sequence[Item], gate: GateKind, *, batch: int = BATCH, workers: int = 1,
+    evaluated: EvaluatedModel, items: Sequence[Item], gate: GateKind, *, batch: int = BATCH, workers: int = 1,
     on_progress: ProgressCallback = no_progress, label: str = "",
 ) -> tuple[list[ScoredClip], list[str]]:
     """Every clip that can be scored, and a sentence for each that cannot."""
     if not items:
         raise LociError("The test set is empty: ask for one scene or more.")
     make_films([item.take for item in items], workers, on_progress)
-    name = subject.name if subject.network is None else f"{subject.name} {gate}"
+    name = evaluated.label(gate)
     label = label or f"watching, {name}"
     scored: list[ScoredClip] = []
     failures: list[str] = []
@@ -131,7 +132,7 @@ def watch_and_score(
         for length in sorted({len(clips[index]) for index in usable}):
             chosen = [index for index in usable if len(clips[index]) == length]
             together = [clips[index] for index in chosen]
-            recordings = record(subject.video_model(together, gate), together)
+            recordings = record(evaluated.video_model(together, gate), together)
             for index, recording in zip(chosen, recordings, strict=True):
                 try:
                     answers[index] = score(name, part[index].set, clips[index], recording)

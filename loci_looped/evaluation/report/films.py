@@ -17,7 +17,8 @@ from loci_looped.evaluation.evaluated_model import EvaluatedModel
 from loci_looped.evaluation.experiments.clip_specs import BallsTake, Take, VanishTake, film
 from loci_looped.evaluation.experiments.test_sets import control_take, pair_takes
 from loci_looped.inference.stream import CLIP_FPS
-from loci_looped.inference.watch import FrameResult, as_loci
+from loci_looped.inference.watch import FrameResult, watch
+from loci_looped.model import LociLooped
 from loci_looped.viz.canvas import Picture, factor_for
 from loci_looped.viz.overlay import overlay
 from loci_looped.viz.panel import slot_panel
@@ -36,35 +37,33 @@ class Film:
     strip: bytes
 
 
-def films_of(subject: EvaluatedModel, seed: int) -> list[Film]:
+def films_of(model: EvaluatedModel, seed: int) -> list[Film]:
     """Scenes of the network's own world: a control and a surprise, or balls if its pictures are square."""
-    if subject.network is None:
+    if model.network is None:
         return []
-    made = []
-    for title, note, take in _scenes(subject, seed):
-        made.append(_film(subject, f"{subject.name}: {title}", note, film(take)))
-    return made
+    return [
+        _film(model.network, f"{model.name}: {title}", note, film(spec)) for title, note, spec in _scenes(model, seed)
+    ]
 
 
-def _scenes(subject: EvaluatedModel, seed: int) -> list[tuple[str, str, Take]]:
-    if subject.frame[0] == subject.frame[1]:
+def _scenes(model: EvaluatedModel, seed: int) -> list[tuple[str, str, Take]]:
+    if model.frame[0] == model.frame[1]:
         return [(f"balls, sequence {seed} of the test set", "Three balls that bounce off each other.",
-                 BallsTake("interaction", seed, subject.frame, 60))]
-    control: VanishTake = control_take(seed, 2, subject.frame)
-    (_, vanish), = pair_takes("vanish", 1, subject.frame, seed)
+                 BallsTake("interaction", seed, model.frame, 60))]
+    control: VanishTake = control_take(seed, 2, model.frame)
+    (_, vanish), = pair_takes("vanish", 1, model.frame, seed)
     return [
         (f"control scene {seed}", "Two objects pass behind the screen and come out again; then it falls.", control),
         (f"surprise scene {seed}", "The same, but while it is hidden one of the two is taken away.", vanish),
     ]
 
 
-def _film(subject: EvaluatedModel, title: str, note: str, clip: Clip) -> Film:
-    assert subject.network is not None
+def _film(network: LociLooped, title: str, note: str, clip: Clip) -> Film:
     moments: list[FrameResult] = []
     chosen = {round(number) for number in np.linspace(0.08 * len(clip), 0.95 * (len(clip) - 1), COLUMNS)}
 
     def pictures() -> Iterator[Picture]:
-        for seen in as_loci(subject.network).watch(clip):       # type: ignore[arg-type]
+        for seen in watch(network, clip):
             if seen.number in chosen:
                 moments.append(seen)
             yield _pair(seen)
