@@ -165,7 +165,7 @@ def _picture(frame: Any) -> Picture:
         return np.ascontiguousarray(values)
     if not np.isfinite(values).all() or values.min() < -1e-3 or values.max() > 1 + 1e-3:
         raise LociError("Frames in floating point must hold numbers from 0 to 1; give bytes (uint8) otherwise.")
-    return np.rint(np.clip(values, 0, 1) * 255).astype(np.uint8)
+    return np.asarray(np.rint(np.clip(values, 0, 1) * 255), dtype=np.uint8)
 
 
 CAMERA_FORMATS = {"linux": ("v4l2", "/dev/video{}"), "darwin": ("avfoundation", "{}"), "win32": ("dshow", "video={}")}

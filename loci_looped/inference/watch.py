@@ -65,9 +65,8 @@ class FrameResult:
     @property
     def surprise(self) -> Tensor:
         """(K,) the paper's slot error S: squared error of the prediction in the slot's visible mask, per mask pixel."""
-        height, width = self.frame.shape[:2]
         # The network gives the mean over all numbers of the frame, as the released code does.
-        return self.output.surprise[0] * (3 * height * width)
+        return self.output.surprise[0] * float(self.frame.size)
 
     @property
     def bound(self) -> Tensor:

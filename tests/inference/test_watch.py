@@ -106,7 +106,7 @@ def test_memory_does_not_grow_with_the_stream(model: LociLooped, frames: np.ndar
     assert max(counts) == min(counts)
 
 
-def test_a_stream_that_passes_once_lends_its_first_frames_to_the_background(frames: np.ndarray) -> None:
+def test_a_stream_that_passes_once_is_not_robbed_of_its_first_frames(frames: np.ndarray) -> None:
     moving = np.full((60, 8, 12, 3), 100, np.uint8)
     for t in range(60):
         moving[t, 3:5, t % 12] = 250

@@ -52,7 +52,7 @@ class ImaginedClip:
 
     def distances(self) -> Floats:
         """(S,) mean distance over all balls; raises if fewer slots hold something than there are balls."""
-        return balls.ball_distances(self.positions[None], self.truth[None], self.present[None])[0]
+        return np.asarray(balls.ball_distances(self.positions[None], self.truth[None], self.present[None])[0])
 
 
 def watch_imagining(

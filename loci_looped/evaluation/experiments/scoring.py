@@ -62,7 +62,7 @@ class ScoredClip:
 
     def object_of_slot(self) -> NDArray[np.int64]:
         """(K,) the object each slot ended up with; -1 for none."""
-        return self.table.object[-1]
+        return np.asarray(self.table.object[-1])
 
 
 def score(model: str, name: SetName, clip: Clip, recording: Recording) -> ScoredClip:

@@ -39,7 +39,7 @@ class OfficialRows:
 
 def official_coordinates(pixels: Floats, size: tuple[int, int]) -> Floats:
     """(..., 2) pixels with 0 at the first pixel's centre -> (..., 2) in [-1, 1] from edge to edge."""
-    return (pixels + 0.5) / np.asarray(size) * 2 - 1
+    return np.asarray((pixels + 0.5) / np.asarray(size) * 2 - 1)
 
 
 def official_association(positions: Floats, may_bind: Bools, truth: Floats) -> Integers:

@@ -66,7 +66,7 @@ def spying() -> EvaluatedModel:
 
 # --------------------------------------------------------------------------------------------------- interruptions
 
-def test_each_clip_has_its_own_darkness_and_more_of_it_at_higher_probability() -> None:
+def test_each_clip_has_its_own_darkness_that_only_grows() -> None:
     clips = [clip_of(seed) for seed in range(40)]
     some, more = blackouts(clips, 0.2, 0), blackouts(clips, 0.5, 0)
     assert not some[:, :6].any() and not (some & ~more).any()

@@ -196,7 +196,7 @@ def test_answers_come_in_the_order_of_the_jobs_and_progress_is_told() -> None:
     assert said == [("squares", 0, 7), ("squares", 3, 7), ("squares", 6, 7), ("squares", 7, 7)]
 
 
-def test_the_table_has_a_row_per_frame_and_slot_and_gives_the_figures_again(tmp_path: Path) -> None:
+def test_the_table_of_frames_and_slots_gives_the_figures_again(tmp_path: Path) -> None:
     clips = watched(clairvoyant(shifted(3)), controls=2)
     assert write_table(tmp_path / "rows.csv", clips) == 2 * FRAMES * 2
     with (tmp_path / "rows.csv").open() as file:

@@ -57,7 +57,7 @@ def test_two_hundred_random_cases_equal_motmetrics() -> None:
     assert total(ours).switches > 100                               # the cases are hard enough to mean something
 
 
-def test_a_pair_is_kept_although_another_would_be_nearer_and_a_swap_costs_two_switches() -> None:
+def test_a_pair_is_kept_if_it_can_be_and_a_swap_costs_two_switches() -> None:
     near, far = 0.1, 0.2
     straight = np.array([[near, far], [far, near]])
     crossed = straight[::-1]
