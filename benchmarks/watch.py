@@ -40,9 +40,10 @@ def busy(watcher: Watcher) -> Watcher:
 def speed(model: LociLooped, count: int, drawing: bool) -> tuple[float, float]:
     """(wall, processor) seconds per frame."""
     clip = make_clip("vanish-control", 7, size=model.config.frame)
-    watcher = busy(Watcher.begin(model, clip.background, clip.frames[0]))
+    watcher, _ = Watcher.begin(model, clip.background).see(clip.frames[0])
+    watcher = busy(watcher)
     board = Storyboard()
-    for number in range(3):
+    for number in range(1, 3):
         watcher, _ = watcher.see(clip.frames[number])
     wall, processor = time.perf_counter(), time.process_time()
     for number in range(count):

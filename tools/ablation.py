@@ -120,7 +120,7 @@ class Row:
         words = ["train", RECIPE, "--seed", str(self.seed), *BUDGET]
         if self.switch.begins:
             words += ["--start-from", str(Row(UNCHANGED, self.seed).run), "--start-update", str(self.switch.begins)]
-        # The quick looks cost time and change nothing.
+        # Validation costs time and changes nothing.
         return [*words, *shlex.split(self.switch.flags), "--validation-scenes", "0", "--out", str(self.run)]
 
     def evaluation(self) -> list[str]:
@@ -255,10 +255,10 @@ def label(row: Row) -> str:
 
 
 def line(row: Row, results: Results) -> str:
-    prefix = f"tracking/{row.switch.gate}/"
+    measured = {figure.metric: figure for figure in results.rows if figure.gate == row.switch.gate}
 
-    def value(key: str) -> str:
-        number = results.numbers.get(prefix + key)
+    def value(metric: str) -> str:
+        number = measured.get(metric)
         if number is None or number.value is None:
             return "–"
         interval = "" if number.low is None or number.high is None else f" ({number.low:.1f} to {number.high:.1f})"

@@ -27,7 +27,7 @@ from typing import Any
 import torch
 
 from loci_looped.configs.training import RECIPES, TrainConfig, differences
-from loci_looped.evaluation.experiments.results import read_results
+from loci_looped.evaluation.experiments.results import Row, read_results
 from loci_looped.evaluation.report.learning import read_records
 from loci_looped.inference.networks import (
     CONFIG,
@@ -160,7 +160,7 @@ def _figures(paths: list[Path], digest: str) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for path in paths:
         results = read_results(path)
-        measured = results.subject.get("weights_sha256")
+        measured = results.model.get("weights_sha256")
         if measured != digest:
             raise LociError(f"{path} was measured with other weights ({measured}) than the run's ({digest}).")
         if not results.complete:
@@ -169,9 +169,15 @@ def _figures(paths: list[Path], digest: str) -> dict[str, Any]:
             raise LociError(f"{path} is a second file of the experiment {results.experiment}: give one of them.")
         found[results.experiment] = {
             "command": results.command,
-            "numbers": {key: number.value for key, number in results.numbers.items()},
+            "numbers": {figure_name(row): row.value for row in results.rows},
         }
     return found
+
+
+def figure_name(row: Row) -> str:
+    """tracking/learned/error_visible: the model is named where there are several."""
+    model = (row.model, row.gate) if row.experiment == "ablation" and row.gate else (row.gate or row.model,)
+    return "/".join((row.experiment, *model, *row.condition, row.metric))
 
 
 def curve(run: Path) -> str:

@@ -14,7 +14,8 @@ from loci_looped.app.scenes import lab_scene
 from loci_looped.app.settings import Settings
 from loci_looped.app.wire import Part, numbers, pack
 from loci_looped.inference.belief import Belief, believe, implant
-from loci_looped.inference.watch import FrameResult, Watcher, to_tensor
+from loci_looped.inference.pixels import to_bytes, to_tensor
+from loci_looped.inference.watch import FrameResult, Watcher
 from loci_looped.model.loci import LociLooped
 from loci_looped.model.state import SlotCodes
 from loci_looped.utils.errors import LociError
@@ -94,7 +95,7 @@ class Session:
             return pack({"type": "end"})
         picture, truth = world.shot(self.number)
         if self.watcher is None:
-            self.watcher = Watcher.begin(self.model, world.background, picture, world.fps)
+            self.watcher = Watcher.begin(self.model, world.background, world.fps)
         self.watcher, seen = self.watcher.see(picture, truth, request.get("blackout") is True)
         self.last, self.number = seen, self.number + 1
         header, parts = told(seen)
@@ -104,7 +105,7 @@ class Session:
         """What would the network imagine if its codes were these? A question: nothing changes."""
         world = self._opened()
         codes, bound = self._codes(request)
-        belief = believe(self.model, codes, bound, to_tensor(world.background))
+        belief = believe(self.model, codes, bound, to_tensor(world.background).unsqueeze(0))
         nearness = [round(value, 4) for value in belief.nearness[0].tolist()]
         return pack({"type": "decoded", "nearness": nearness}, painted(belief, bound[0]))
 
@@ -177,8 +178,8 @@ def told(seen: FrameResult) -> tuple[dict[str, Any], dict[str, Part]]:
 
 def painted(belief: Belief, bound: torch.Tensor) -> dict[str, Part]:
     """Whole masks (N, H, W) and colours (N, H, W, 3) of the N bound slots, in their order."""
-    masks = (belief.whole_masks[0, bound].clamp(0, 1) * 255).round().to(torch.uint8)
-    colours = (belief.whole_colours[0, bound].clamp(0, 1) * 255).round().to(torch.uint8).permute(0, 2, 3, 1)
+    masks = to_bytes(belief.whole_masks[0, bound])
+    colours = to_bytes(belief.whole_colours[0, bound]).permute(0, 2, 3, 1)
     return {"masks": masks.numpy(), "colours": colours.contiguous().numpy()}
 
 

@@ -43,6 +43,7 @@ class Slots:
     occlusion: Tensor | None = None              # (B, K) in [0, 1]: the hidden share, 1 if nothing can be seen
     gate: Tensor | None = None                   # (B, K, 2) in [0, 1]: gestalt and position; 0 is pure imagination
     expectation: Expectation | None = None       # of the next frame
+    believed_masks: Tensor | None = None         # (B, K, H, W) in [0, 1]: each object painted alone, as held to be now
 
     def __post_init__(self) -> None:
         batch, slots = self.presence.shape[:2]
@@ -50,6 +51,7 @@ class Slots:
         expected = {
             "positions": (batch, slots, 2), "occlusion": (batch, slots), "gate": (batch, slots, 2),
             "visible_masks": (batch, slots, *size), "object_masks": (batch, slots, *size),
+            "believed_masks": (batch, slots, *size),
         }
         for name, shape in expected.items():
             value: Tensor | None = getattr(self, name)

@@ -11,16 +11,14 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import tyro
 
+from loci_looped.configs.experiments import BATCH, MODES, PAIRS, PROBABILITIES, STEPS, ExperimentName, Mode
+from loci_looped.configs.network import GateKind, Placement
 from loci_looped.configs.scenes import VIOLATIONS, BallsScenario, ViolationKind
 from loci_looped.utils.errors import LociError
 
 if TYPE_CHECKING:
     from loci_looped.evaluation.experiments.evaluation import Evaluation
     from loci_looped.evaluation.experiments.results import Results
-
-# Written out, so that `--help` need not load torch; a test compares them with the experiments' own lists.
-ExperimentName = Literal["tracking", "surprise", "interruptions", "imagination", "ablation"]
-Gate = Literal["learned", "open", "visibility", "closed"]
 
 
 @dataclass(frozen=True)
@@ -42,23 +40,23 @@ class Arguments:
     """Only control scenes, all with this many movers."""
     seed: int = 0
     """First seed of the scenes; also decides blackouts and bootstrap draws. Validation uses those from 1000 on."""
-    gate: tuple[Gate, ...] = ()
+    gate: tuple[GateKind, ...] = ()
     """How the gate is used. Without it: learned, open and visibility for tracking and ablation, else learned."""
     beside: tuple[str, ...] = ()
     """ablation: further networks (or kalman) to compare with WHAT on the same scenes."""
-    pairs: int = 20
+    pairs: int = PAIRS
     """surprise: matched pairs of each violation."""
     kinds: tuple[ViolationKind, ...] = VIOLATIONS
     """surprise: which violations."""
-    probabilities: tuple[float, ...] = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5)
+    probabilities: tuple[float, ...] = PROBABILITIES
     """interruptions: how often it is dark. The paper's is 0.2."""
-    modes: tuple[Literal["black", "imagine", "auto"], ...] = ("black", "imagine", "auto")
+    modes: tuple[Mode, ...] = MODES
     """imagination: what is shown after the tenth frame: black frames, nothing at all, or the own prediction."""
     scenario: BallsScenario = "interaction"
     """imagination: which balls. interaction is the paper's collision, occlusion its non-collision set."""
-    steps: int = 50
+    steps: int = STEPS
     """imagination: how many frames are imagined; the published sum is over the first 10."""
-    placement: Literal["incremental", "stochastic", "error_sampled"] = "incremental"
+    placement: Placement = "incremental"
     """imagination: how free slots look for objects. The paper's balls network uses stochastic."""
     clips: Path | None = None
     """A folder of .clip files (loci generate) instead of generated scenes."""
@@ -70,7 +68,7 @@ class Arguments:
     """Write every row behind the numbers to this CSV file: one per clip, frame and slot."""
     threads: int = 2
     """How many cores watch clips at the same time. The numbers do not depend on it."""
-    batch: int = 8
+    batch: int = BATCH
     """Clips that are watched together."""
 
 
@@ -111,12 +109,12 @@ def _run(evaluation: Evaluation) -> int:
         evaluation.run()
         return 0
     except KeyboardInterrupt:
-        if not results.numbers:
+        if not results.rows:
             raise
         results.warn("The experiment was stopped before its end; these are the parts that were finished.")
         return 130
     except LociError as error:
-        if not results.numbers:
+        if not results.rows:
             raise
         results.fail(str(error))
         return 2
@@ -150,14 +148,14 @@ class _Bar:
 
 
 def _tell(results: Results, seconds: float) -> None:
-    """The headline numbers as a table in words; all others are in the JSON file."""
+    """The figures one wants to see first, as tables; all others are in the JSON file."""
     from rich.console import Console
     from rich.table import Table
 
-    from loci_looped.evaluation.experiments.summary import headlines
+    from loci_looped.evaluation.experiments.summary import summary
 
     console = Console(highlight=False)
-    for title, columns, rows in headlines(results):
+    for title, columns, rows in summary(results):
         table = Table(title=title, title_justify="left", title_style="bold")
         for index, column in enumerate(columns):
             table.add_column(column, justify="left" if index == 0 else "right")
@@ -174,13 +172,13 @@ def _tell(results: Results, seconds: float) -> None:
 
 def _write(evaluation: Evaluation, arguments: Arguments) -> list[str]:
     """Write the files that are wanted; sentences about them."""
-    on_progress = []
+    written = []
     if arguments.json is not None:
         evaluation.results.write(arguments.json)
-        on_progress.append(f"{len(evaluation.results.numbers)} numbers written to {arguments.json}")
+        written.append(f"{len(evaluation.results.rows)} numbers written to {arguments.json}")
     if arguments.table is not None:
-        on_progress.append(f"{evaluation.write_table(arguments.table)} rows written to {arguments.table}")
-    return on_progress
+        written.append(f"{evaluation.write_table(arguments.table)} rows written to {arguments.table}")
+    return written
 
 
 def _check_writable(arguments: Arguments) -> None:

@@ -97,10 +97,11 @@ def _sort_out(what: tuple[str, ...]) -> _Named:
 
 def _has_network(folder: Path) -> bool:
     """A network, that of a finished run, or that of a run's newest checkpoint."""
-    from loci_looped.inference.networks import CONFIG, INSIDE_RUN, WEIGHTS
+    from loci_looped.inference.networks import CHECKPOINTS, CONFIG, INSIDE_RUN, WEIGHTS
+    from loci_looped.utils.checkpoint import checkpoints
 
     stored = any((place / CONFIG).is_file() and (place / WEIGHTS).is_file() for place in (folder, folder / INSIDE_RUN))
-    return stored or any((folder / "checkpoints").glob("update-*"))
+    return stored or bool(checkpoints(folder / CHECKPOINTS))
 
 
 def _beginning(file: Path) -> str:

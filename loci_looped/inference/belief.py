@@ -39,10 +39,6 @@ class Belief(TensorTree):
         through = torch.cat([torch.ones_like(free[:, :1]), free[:, :-1]], dim=1)
         return torch.zeros_like(masks).scatter(1, order, sorted_masks * through)
 
-    def hidden_masks(self) -> Tensor:
-        """(B, K, H, W): what of each object the network believes to be out of sight."""
-        return self.whole_masks - self.visible_masks()
-
     def picture(self, background: Tensor, shown: Tensor | None = None) -> Tensor:
         """(B, 3, H, W): the slots `shown` (B, K) over the background (B, 3, H, W)."""
         masks = self.visible_masks(shown)

@@ -20,6 +20,7 @@ import torch
 from torch import Tensor, nn
 
 from loci_looped import __version__
+from loci_looped.inference.run import scan
 from loci_looped.model import WARM_UP_STEPS, LociConfig, LociLooped, LociState, StepOutput
 from loci_looped.model.state import TensorTree
 from loci_looped.utils.atomic import replacing, write_text
@@ -168,22 +169,27 @@ def deviation(
     height, width = model.config.frame
     background = torch.full((streams, 3, height, width), 0.5)
     rows, columns = torch.arange(height).view(-1, 1), torch.arange(width)
-    state = model.initial(background)
-    worst = 0.0
-    for graph in graphs:
-        run = open_graph(folder / f"{graph}{SUFFIX[form]}")
-        for t in range(frames):
-            # A peak between pixels: where two pixels were equally wrong, rounding would decide which slot goes where.
-            spot = torch.exp(-((rows - height / 3.1) ** 2 + (columns - width / 4.3 - t) ** 2) / 8)
-            frame = background.clone()
-            frame[:, 0] += 0.5 * spot
-            following, output = one_step(model, frame, state, warmup=graph == "warmup")
-            ours = [tensor for _, tensor in (*named_leaves(following, ""), *named_leaves(output, ""))]
-            theirs = run(frame, *(tensor for _, tensor in named_leaves(state, "")))
-            gaps = [(a.double() - b.double()).abs().max().item() for a, b in zip(ours, theirs, strict=True)]
-            worst = max(worst, *gaps)
-            state = following
-    return worst
+
+    def shown(t: int) -> Tensor:
+        # A peak between pixels: where two pixels were equally wrong, rounding would decide which slot goes where.
+        spot = torch.exp(-((rows - height / 3.1) ** 2 + (columns - width / 4.3 - t) ** 2) / 8)
+        frame = background.clone()
+        frame[:, 0] += 0.5 * spot
+        return frame
+
+    opened = {graph: open_graph(folder / f"{graph}{SUFFIX[form]}") for graph in graphs}
+
+    def step(given: tuple[Graph, int], state: LociState) -> tuple[LociState, float]:
+        graph, t = given
+        frame = shown(t)
+        following, output = one_step(model, frame, state, warmup=graph == "warmup")
+        ours = [tensor for _, tensor in (*named_leaves(following, ""), *named_leaves(output, ""))]
+        theirs = opened[graph](frame, *(tensor for _, tensor in named_leaves(state, "")))
+        gaps = ((a.double() - b.double()).abs().max().item() for a, b in zip(ours, theirs, strict=True))
+        return following, max(gaps)
+
+    inputs = [(graph, t) for graph in graphs for t in range(frames)]
+    return max((gap for _, gap in scan(step, model.initial(background), inputs)), default=0.0)
 
 
 def signature(captured: Captured) -> dict[str, Any]:

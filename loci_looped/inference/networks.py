@@ -6,25 +6,27 @@ is ever unpickled.
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 
+from loci_looped.configs.training import TrainConfig
 from loci_looped.model import LociConfig, LociLooped
 from loci_looped.utils.atomic import replacing, write_text
+from loci_looped.utils.checkpoint import Checkpoint, newest_checkpoint
 from loci_looped.utils.errors import LociError
-
-if TYPE_CHECKING:
-    from loci_looped.inference.watch import Loci
 
 KIND = "loci-looped network"
 CONFIG, WEIGHTS, MANIFEST = "config.json", "weights.safetensors", "manifest.json"
 INSIDE_RUN = "network"
 """A training run keeps its network in a folder of this name."""
+CHECKPOINTS = "checkpoints"
+"""And its checkpoints in this one."""
 
 SHIPPED = Path(__file__).parents[1] / "weights"
 
@@ -108,12 +110,47 @@ def find_network(name_or_path: str | Path) -> Path:
     raise LociError(f"There is no network called {str(name_or_path)!r}: {available}, or give the folder of a run.")
 
 
-def load(name_or_path: str | Path, device: torch.device | str = "cpu") -> Loci:
-    """A trained network: by the name of a shipped one, or the folder of a stored network or of a training run."""
-    # Watching needs readers of films; whoever only stores networks does not.
-    from loci_looped.inference.watch import as_loci
+def load(name_or_path: str | Path, device: torch.device | str = "cpu") -> LociLooped:
+    """A trained network: by the name of a shipped one, or the folder of a stored network or of a training run.
 
-    return as_loci(load_network(find_network(name_or_path), device))
+    Of a run that has not come to its end it is the network of its newest checkpoint.
+    """
+    if is_unfinished_run(name_or_path):
+        return network_of(checkpoint_of(Path(name_or_path))).to(device)
+    return load_network(find_network(name_or_path), device)
+
+
+def is_unfinished_run(name_or_path: str | Path) -> bool:
+    """The folder of a run that has a place for checkpoints but has not written its network yet."""
+    folder = Path(name_or_path)
+    if str(name_or_path) in shipped_networks() or not (folder / CHECKPOINTS).is_dir():
+        return False
+    return not any((place / WEIGHTS).is_file() for place in (folder, folder / INSIDE_RUN))
+
+
+def checkpoint_of(run: Path) -> Checkpoint:
+    """The newest whole checkpoint of a run."""
+    try:
+        return newest_checkpoint(run / CHECKPOINTS)
+    except LociError as error:
+        raise LociError(
+            f"The run {run} has no weights yet ({error}) Wait for its first checkpoint, or train it with "
+            f"`loci train --resume {run}`."
+        ) from error
+
+
+def network_of(checkpoint: Checkpoint) -> LociLooped:
+    """The network a checkpoint holds, ready to be used (evaluation mode)."""
+    config = TrainConfig.from_json(checkpoint.values["config"])
+    level = int(checkpoint.values.get("level", config.model.level))
+    model = LociLooped(dataclasses.replace(config.model, level=level))
+    model.load_state_dict(evaluated_weights(checkpoint, config))
+    return model.eval()
+
+
+def evaluated_weights(checkpoint: Checkpoint, config: TrainConfig) -> dict[str, torch.Tensor]:
+    """Those that are evaluated and shipped: the moving average if there is one."""
+    return checkpoint.tensors["average" if config.optimiser.average else "weights"]
 
 
 def _read_json(path: Path) -> Any:

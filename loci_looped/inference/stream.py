@@ -95,11 +95,11 @@ def background_of(source: Source, size: Size, given: Picture | str | Path | None
     if source.background is not None:
         return resize(source.background, size), source
     if not source.live:
-        small = (resize(shot.picture, size) for shot in source.frames())
+        small = (resize(frame.picture, size) for frame in source.frames())
         return estimate(_some(spread, small, source.name)).image, source
     frames = source.frames()
     first = list(itertools.islice(frames, LIVE_SAMPLES))
-    small = (resize(shot.picture, size) for shot in first)
+    small = (resize(frame.picture, size) for frame in first)
     image = estimate(_some(spread, small, source.name)).image
     rest = Source(source.name, lambda: itertools.chain(first, frames), source.fps, live=True)
     return image, rest
@@ -158,7 +158,7 @@ def _picture(frame: Any) -> Picture:
         return np.ascontiguousarray(values)
     if not np.isfinite(values).all() or values.min() < -1e-3 or values.max() > 1 + 1e-3:
         raise LociError("Frames in floating point must hold numbers from 0 to 1; give bytes (uint8) otherwise.")
-    return np.rint(np.clip(values, 0, 1) * 255).astype(np.uint8)
+    return np.asarray(np.rint(np.clip(values, 0, 1) * 255), dtype=np.uint8)
 
 
 CAMERA_FORMATS = {"linux": ("v4l2", "/dev/video{}"), "darwin": ("avfoundation", "{}"), "win32": ("dshow", "video={}")}

@@ -9,6 +9,7 @@ from torch import Tensor
 
 from loci_looped.baselines.protocol import Expectation, Slots
 from loci_looped.configs.network import Placement
+from loci_looped.inference.belief import believe_now
 from loci_looped.model import WARM_UP_STEPS, GateKind, LociLooped, LociState, Regime, StepOutput
 from loci_looped.utils.errors import LociError
 
@@ -27,25 +28,47 @@ class LociVideoModel:
     placement: Placement = "incremental"
     generator: torch.Generator | None = field(default=None, compare=False)
     """Where the places of stochastic placement come from."""
+    paints_beliefs: bool = False
+    """Also say `believed_masks`, which costs a second decoding per step."""
 
     def __post_init__(self) -> None:
         if self.placement != "incremental" and self.generator is None:
             raise LociError(f"{self.placement} placement draws places at random: give it a generator.")
 
     def initial(self, background: Tensor) -> LociState:
-        return self.network.initial(background)
+        return self.network.initial(background.to(next(self.network.parameters()).device))
 
     def step(
         self, frame: Tensor | None, state: LociState, *, blackout: Tensor | None = None
     ) -> tuple[LociState, Slots]:
-        dreams = self.gate == "closed" and not state.fresh
+        state, output = self.observe(frame, state, blackout=blackout)
+        slots = slots_of(output)
+        if self.paints_beliefs:
+            belief = believe_now(self.network, output, state.background)
+            slots = replace(slots, believed_masks=belief.whole_masks)
+        return state, slots
+
+    def observe(
+        self, frame: Tensor | None, state: LociState, *, blackout: Tensor | None = None
+    ) -> tuple[LociState, StepOutput]:
+        """The same time step with everything the network says; `Slots` is what all video models have in common."""
+        device = state.background.device
+        frame = None if frame is None else frame.to(device)
+        state = self.settled(frame, state)
+        dreams = self.gate == "closed" and int(state.age.max()) > self.warm_up
+        dark = None if dreams or frame is None or blackout is None else blackout.to(device)
+        return self.network.step(None if dreams else frame, state, replace(self._regime, blackout=dark))
+
+    def settled(self, frame: Tensor | None, state: LociState) -> LociState:
+        """A new stream after a while with its first frame; a stream under way as it is."""
+        if frame is None or not state.fresh:
+            return state
+        return self.network.warm_up(frame.to(state.background.device), state, self.warm_up, self._regime)
+
+    @property
+    def _regime(self) -> Regime:
         gate: GateKind = "learned" if self.gate == "closed" else self.gate
-        regime = Regime(gate=gate, placement=self.placement, generator=self.generator)
-        if frame is not None and state.fresh:
-            state = self.network.warm_up(frame, state, self.warm_up, regime)
-        dark = None if dreams or frame is None else blackout
-        state, output = self.network.step(None if dreams else frame, state, replace(regime, blackout=dark))
-        return state, slots_of(output)
+        return Regime(gate=gate, placement=self.placement, generator=self.generator)
 
 
 def slots_of(output: StepOutput) -> Slots:

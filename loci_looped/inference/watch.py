@@ -8,9 +8,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import torch
@@ -20,9 +19,11 @@ from loci_looped.data.clip import ObjectTruth
 from loci_looped.data.coordinates import resize
 from loci_looped.data.formats.video import ALL, Selection
 from loci_looped.inference.belief import Belief, believe_now, screen_slot, slot_on
-from loci_looped.inference.stream import Picture, Watchable, background_of, open_source
-from loci_looped.model.loci import LociLooped
-from loci_looped.model.regime import Regime
+from loci_looped.inference.pixels import to_picture, to_tensor
+from loci_looped.inference.run import scan
+from loci_looped.inference.stream import Frame, Picture, Watchable, background_of, open_source
+from loci_looped.inference.video_model import LociVideoModel
+from loci_looped.model import GateKind, LociLooped
 from loci_looped.model.state import LociState, SlotCodes, StepOutput
 
 
@@ -64,9 +65,8 @@ class FrameResult:
     @property
     def surprise(self) -> Tensor:
         """(K,) the paper's slot error S: squared error of the prediction in the slot's visible mask, per mask pixel."""
-        height, width = self.frame.shape[:2]
         # The network gives the mean over all numbers of the frame, as the released code does.
-        return self.output.surprise[0] * (3 * height * width)
+        return self.output.surprise[0] * float(self.frame.size)
 
     @property
     def bound(self) -> Tensor:
@@ -78,23 +78,12 @@ class FrameResult:
         shown = self.output.bound.clone()
         if without is not None:
             shown[0, without] = False
-        return to_picture(self.belief.picture(to_tensor(self.background), shown))
+        return to_picture(self.belief.picture(to_tensor(self.background).unsqueeze(0), shown))
 
     @property
     def behind_the_screen(self) -> Picture:
         """(H, W, 3) the scene as believed, the screen taken away."""
         return self.imagined(self.screen)
-
-
-def to_tensor(picture: Picture) -> Tensor:
-    """(H, W, 3) bytes -> (1, 3, H, W) in [0, 1]."""
-    return torch.tensor(picture).permute(2, 0, 1).unsqueeze(0).float() / 255
-
-
-def to_picture(tensor: Tensor) -> Picture:
-    """(1, 3, H, W) or (3, H, W) in [0, 1] -> (H, W, 3) bytes."""
-    image = tensor.reshape(tensor.shape[-3:]).permute(1, 2, 0)
-    return np.asarray((image.clamp(0, 1) * 255).round().to(torch.uint8).cpu())
 
 
 def _first(codes: SlotCodes) -> SlotCodes:
@@ -105,7 +94,7 @@ def _first(codes: SlotCodes) -> SlotCodes:
 class Watcher:
     """The state of one watched stream: what crosses from frame to frame. `see` gives the next one."""
 
-    model: LociLooped
+    model: LociVideoModel
     background: Picture
     state: LociState
     largest: Tensor                 # (K,) the largest whole object of each slot so far
@@ -113,24 +102,24 @@ class Watcher:
     fps: float = 25.0
 
     @staticmethod
-    @torch.no_grad()
-    def begin(model: LociLooped, background: Picture, first: Picture, fps: float = 25.0) -> Watcher:
-        """Look at the first frame for a while. Both pictures are at the network's size."""
-        device = next(model.parameters()).device
-        state = model.warm_up(to_tensor(first).to(device), model.initial(to_tensor(background).to(device)))
-        return Watcher(model, background, state, torch.zeros(model.config.slots), fps=fps)
+    def begin(network: LociLooped, background: Picture, fps: float = 25.0, gate: GateKind = "learned") -> Watcher:
+        """Before the first frame. `background` is the empty scene at the network's size."""
+        model = LociVideoModel(network, gate)
+        state = model.initial(to_tensor(background).unsqueeze(0))
+        return Watcher(model, background, state, torch.zeros(network.config.slots), fps=fps)
 
     @torch.no_grad()
     def see(
         self, picture: Picture, truth: ObjectTruth | None = None, blackout: bool = False
     ) -> tuple[Watcher, FrameResult]:
         """One time step. In a blackout the network gets a black frame and must go on by itself."""
-        size = self.model.config.frame
+        network = self.model.network
+        size = network.config.frame
         frame = resize(picture, size)
-        device = self.state.background.device
-        dark = torch.tensor([True], device=device) if blackout else None
-        state, output = self.model.step(to_tensor(frame).to(device), self.state, Regime(blackout=dark))
-        belief = believe_now(self.model, output, state.background).to("cpu")
+        given = to_tensor(frame).unsqueeze(0)
+        before = self.model.settled(given, self.state)
+        state, output = self.model.observe(given, before, blackout=torch.tensor([True]) if blackout else None)
+        belief = believe_now(network, output, state.background).to("cpu")
         output = output.to("cpu")
         areas = (belief.whole_masks[0] > 0.5).sum((1, 2)).float()
         largest = torch.where(output.bound[0], torch.maximum(self.largest, areas), 0.0)
@@ -138,10 +127,10 @@ class Watcher:
         seen = FrameResult(
             number=self.number, time=self.number / self.fps, picture=picture,
             frame=np.zeros_like(frame) if blackout else frame, background=self.background,
-            expected=to_picture(self.state.next_frame.frame), output=output, belief=belief,
+            expected=to_picture(before.next_frame.frame), output=output, belief=belief,
             screen=_screen(output, belief, largest, truth), truth=truth,
         )
-        return Watcher(self.model, self.background, state, largest, self.number + 1, self.fps), seen
+        return replace(self, state=state, largest=largest, number=self.number + 1), seen
 
 
 def _screen(output: StepOutput, belief: Belief, largest: Tensor, truth: ObjectTruth | None) -> int | None:
@@ -157,38 +146,19 @@ def _screen(output: StepOutput, belief: Belief, largest: Tensor, truth: ObjectTr
 
 def watch(
     model: LociLooped, source: Watchable, *, background: Picture | str | Path | None = None,
-    selection: Selection = ALL, blackout: Callable[[int], bool] = lambda number: False,
+    selection: Selection = ALL, blackout: Callable[[int], bool] = lambda number: False, gate: GateKind = "learned",
 ) -> Iterator[FrameResult]:
     """Watch a film, a folder, frames, a clip, 'vanish:seed=7' or 'camera:0', frame by frame in constant memory.
 
     `background` is a picture of the empty scene (or its file); without one it is known, or estimated from the stream.
-    `blackout(number)` says in which frames the eyes are shut.
+    `blackout(number)` says in which frames the network sees nothing. `gate` says how its percept gate is used.
     """
     model = model.eval()
     stream = open_source(source, selection, model.config.frame)
     empty, stream = background_of(stream, model.config.frame, background)
-    watcher: Watcher | None = None
-    for shot in stream.frames():
-        if watcher is None:
-            watcher = Watcher.begin(model, empty, resize(shot.picture, model.config.frame), stream.fps)
-        watcher, seen = watcher.see(shot.picture, shot.truth, blackout(watcher.number))
+
+    def see(frame: Frame, watcher: Watcher) -> tuple[Watcher, FrameResult]:
+        return watcher.see(frame.picture, frame.truth, blackout(watcher.number))
+
+    for _, seen in scan(see, Watcher.begin(model, empty, stream.fps, gate), stream.frames()):
         yield seen
-
-
-class Loci(LociLooped):
-    """A network with eyes: `for seen in model.watch("clip.mp4")`."""
-
-    def watch(self, source: Watchable, **options: Any) -> Iterator[FrameResult]:
-        """See `loci_looped.inference.watch.watch`."""
-        return watch(self, source, **options)
-
-
-def as_loci(model: LociLooped) -> Loci:
-    """The same network, weights shared, that can also be told to watch."""
-    if isinstance(model, Loci):
-        return model
-    loci = Loci.__new__(Loci)
-    loci.__dict__ = model.__dict__
-    return loci
-
-

@@ -10,14 +10,14 @@ EARLY = 1500
 
 
 def diagnose(
-    update: int, phase: PhaseName, means: dict[str, float], look: Validation | None = None
+    update: int, phase: PhaseName, means: dict[str, float], validation: Validation | None = None
 ) -> dict[str, str]:
     """What is wrong, by kind, most serious first; empty while all is well. `means` are those of the training log."""
     found: dict[str, str] = {}
     if update >= EARLY:
         found |= _of_training(phase, means)
-    if look is not None:
-        found |= _of_validation(phase, look)
+    if validation is not None:
+        found |= _of_validation(phase, validation)
     return found
 
 
@@ -37,23 +37,24 @@ def _of_training(phase: PhaseName, means: dict[str, float]) -> dict[str, str]:
     return found
 
 
-def _of_validation(phase: PhaseName, look: Validation) -> dict[str, str]:
+def _of_validation(phase: PhaseName, validation: Validation) -> dict[str, str]:
     found = {}
-    if look.movers_found < 30:
+    if validation.movers_found < 30:
         found["dead slots"] = (
-            f"Only {look.movers_found:.0f} % of the movers are found by any slot: most slots are dead. Try another "
-            "--seed or a longer foreground phase (--curriculum.foreground-until)."
+            f"Only {validation.movers_found:.0f} % of the movers are found by any slot: most slots are dead. Try "
+            "another --seed or a longer foreground phase (--curriculum.foreground-until)."
         )
-    if look.slots_per_mover > 1.6:
+    if validation.slots_per_mover > 1.6:
         found["split objects"] = (
-            f"Each mover is held by {look.slots_per_mover:.1f} slots: several slots share one object. A larger "
+            f"Each mover is held by {validation.slots_per_mover:.1f} slots: several slots share one object. A larger "
             "--model.gestalt or fewer --model.slots help."
         )
-    if phase in ("imagination", "rehearsal") and look.position_gate_hidden > 0.9 and look.position_gate_visible > 0.9:
+    imagines = phase in ("imagination", "rehearsal")
+    if imagines and validation.position_gate_hidden > 0.9 and validation.position_gate_visible > 0.9:
         found["gate open"] = (
             "The percept gate never closes, so nothing is imagined. Raise --model.gate.l0-weight."
         )
-    if phase in ("imagination", "rehearsal") and look.position_gate_visible < 0.02:
+    if imagines and validation.position_gate_visible < 0.02:
         found["gate shut"] = (
             "The percept gate is shut all the time, so nothing is perceived. Lower --model.gate.l0-weight."
         )

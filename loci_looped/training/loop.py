@@ -34,8 +34,7 @@ from loci_looped.training.optimiser import (
 )
 from loci_looped.training.sequence import unroll
 from loci_looped.training.stopping import asked_to_stop
-from loci_looped.training.strip import film_strip
-from loci_looped.training.validation import Validation, validate, validation_clips
+from loci_looped.training.validation import Validation, validate, validation_clips, write_strip
 from loci_looped.utils.atomic import replacing
 from loci_looped.utils.checkpoint import Checkpoint, newest_checkpoint, write_checkpoint
 from loci_looped.utils.errors import LociError
@@ -76,11 +75,11 @@ class Trainer:
     # ---------------------------------------------------------------- the loop
 
     def run(self, log: RunLog | None = None) -> Validation | None:
-        """Train to the end of the curriculum, the time limit or a signal; returns the last look, if it was the end.
+        """Train to the end of the curriculum, the time limit or a signal; returns the validation at the end of it.
 
         Only the first process has a log.
         """
-        last_look = None
+        last = None
         if self.update == (self.started_from["update"] if self.started_from else 0):
             self.save()         # from the first moment on, a killed run can be taken up
         saved = time.monotonic()
@@ -95,7 +94,7 @@ class Trainer:
                 self._learn(clips.batch_at(self.batches), phase, log)
                 if phase.fade >= 1 and self.update - self.looked >= self.config.validate_every:
                     self.looked = self.update
-                    self._look(phase.name, phase.gate, log)
+                    self._validate(phase.name, phase.gate, log)
                 next_phase = phase_at(self.config.curriculum, self.pictures, self.calls).name != phase.name
                 if next_phase:
                     self.milestones.append(self.update)
@@ -107,12 +106,12 @@ class Trainer:
         if self.is_over and self.world.is_first:
             phase = phase_at(self.config.curriculum, self.pictures, self.calls)
             rehearsed = self.consolidation.round > 0
-            last_look = self._look(*(("rehearsal", "learned") if rehearsed else (phase.name, phase.gate)), log)
+            last = self._validate(*(("rehearsal", "learned") if rehearsed else (phase.name, phase.gate)), log)
             save_network(self.folder / INSIDE_RUN, self.network(), {
                 "recipe": self.config.name, "seed": self.config.seed, "updates": self.update,
-                "minutes": round(self.seconds / 60, 1), "validation": last_look.to_json() if last_look else None,
+                "minutes": round(self.seconds / 60, 1), "validation": last.to_json() if last else None,
             })
-        return last_look
+        return last
 
     def _learn(self, batch: Batch, phase: Phase, log: RunLog | None) -> None:
         """One sequence: an update per window."""
@@ -168,7 +167,7 @@ class Trainer:
             if log is not None:
                 log.record("rehearsal", self.update, rounds.look() | {"round": ends})
             if not rounds.is_over:
-                self._look("rehearsal", "learned", log)
+                self._validate("rehearsal", "learned", log)
         if self.world.agree(rounds.round == ends or time.monotonic() - saved > 60 * self.config.checkpoint_minutes):
             self._save_or_tell(log)
             saved = time.monotonic()
@@ -228,8 +227,8 @@ class Trainer:
         log.progress(self.update, phase, values)
         self._complain(diagnose(self.update, phase, values), log)
 
-    def _look(self, phase: PhaseName, gate: GateKind, log: RunLog | None) -> Validation | None:
-        """Validation scenes and a film strip; evaluation draws no random numbers, so it does not disturb training."""
+    def _validate(self, phase: PhaseName, gate: GateKind, log: RunLog | None) -> Validation | None:
+        """Figures and a strip of one scene; evaluation draws no random numbers, so it does not disturb training."""
         if log is None or not self.config.validation_scenes:
             return None
         network = self.network()
@@ -237,12 +236,13 @@ class Trainer:
             self._scenes = validation_clips(
                 self.config.validation_scenes, network.config.frame, self.config.data.world, self.config.data.stride
             )
-        look = validate(network, self._scenes, gate)
-        log.record("validation", self.update, look.to_json() | {"phase": phase, "seconds": self.seconds})
-        log.say(f"{self.update:>8} {look.line()}")
-        film_strip(network, self._scenes[0], gate, self.folder / STRIPS / f"update-{self.update:09d}.png")
-        self._complain(diagnose(self.update, phase, {}, look), log)
-        return look
+        found = validate(network, self._scenes, gate)
+        log.record("validation", self.update, found.to_json() | {"phase": phase, "seconds": self.seconds})
+        log.say(f"{self.update:>8} {found.line()}")
+        strip = self.folder / STRIPS / f"update-{self.update:09d}.png"
+        write_strip(network, self._scenes[0], gate, strip, f"{self.config.name}, update {self.update}")
+        self._complain(diagnose(self.update, phase, {}, found), log)
+        return found
 
     def _complain(self, found: dict[str, str], log: RunLog) -> None:
         """Each kind of trouble is told once."""

@@ -1,20 +1,33 @@
-"""The quick look during training: does the network find movers, and does it keep them in mind while they are hidden?"""
+"""Validation during training: does the network find movers, and does it keep them in mind while they are hidden?"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
 
 import numpy as np
-import torch
+from numpy.typing import NDArray
 
 from loci_looped.configs.scenes import FIRST_HELD_OUT_SEED, FIRST_VALIDATION_SEED
 from loci_looped.data.clip import Clip
-from loci_looped.data.coordinates import to_pixels
 from loci_looped.data.render.clips import make_clip
-from loci_looped.evaluation.metrics.tracking import Track, TrackingTable, summarise, tracking_table
-from loci_looped.inference.belief import believe_now
-from loci_looped.model import GateKind, LociLooped, Regime
+from loci_looped.evaluation.experiments.recording import record
+from loci_looped.evaluation.experiments.scoring import ScoredClip, score
+from loci_looped.evaluation.experiments.tracking import finding, gate_openings
+from loci_looped.evaluation.metrics.tracking import summarise
+from loci_looped.inference.run import evaluation_mode
+from loci_looped.inference.video_model import LociVideoModel
+from loci_looped.inference.watch import watch
+from loci_looped.model import GateKind, LociLooped
+from loci_looped.viz.canvas import write_png
+from loci_looped.viz.panel import slot_panel
+
+SMALLEST_OBJECT = 4
+"""A slot that covers more pixels than this, painted alone, is still an object."""
+STRIP_EVERY = 6
+"""Frames between two columns of a strip."""
 
 
 @dataclass(frozen=True)
@@ -53,70 +66,45 @@ def validation_clips(count: int, size: tuple[int, int], world: str = "vanish", s
     return [make_clip(world, FIRST_HELD_OUT_SEED + i, size).strided(stride) for i in range(count)]
 
 
-@torch.no_grad()
 def validate(model: LociLooped, clips: Sequence[Clip], gate: GateKind, batch: int = 16) -> Validation:
-    """Run the control scenes with the network in evaluation mode; it is left in the mode it was in."""
-    was_training = model.training
-    model.eval()
-    tables: list[TrackingTable] = []
-    gates, masks, movers, held = [], [], 0, 0
-    for start in range(0, len(clips), batch):
-        chosen = clips[start : start + batch]
-        for clip, (track, opening) in zip(chosen, run(model, chosen, gate), strict=True):
-            assert clip.truth is not None and track.areas is not None
-            table = tracking_table(track, clip.truth)
-            tables.append(table)
-            rows = table.scored & ~table.screen
-            gates.append(np.concatenate([opening[rows], table.visible[rows][:, None]], axis=1))
-            masks.append(track.areas[rows & ~table.visible] > 4)
-            for index, kind in enumerate(clip.truth.kinds):
-                movers += kind == "mover"
-                held += kind == "mover" and bool((table.scored & table.visible & (table.object == index)).any())
-    model.train(was_training)
-    summary = summarise(tables)
-    opened = np.concatenate(gates)
-    slots = sum(int((table.scored & ~table.screen).any(axis=0).sum()) for table in tables)
-
-    def mean(values: np.ndarray) -> float:
-        return float(values.mean()) if len(values) else float("nan")
-
-    seen, unseen = opened[opened[:, 2] > 0], opened[opened[:, 2] == 0]
+    """Let the network watch the scenes and score them as the tracking experiment does; it is left in its mode."""
+    scored: list[ScoredClip] = []
+    with evaluation_mode(model):
+        watching = LociVideoModel(model, gate, paints_beliefs=True)
+        for start in range(0, len(clips), batch):
+            chosen = clips[start : start + batch]
+            recordings = record(watching, chosen)
+            scored += [score("", clip, said) for clip, said in zip(chosen, recordings, strict=True)]
+    summary = summarise([clip.table for clip in scored])
+    movers, found, slots = finding(scored)
+    visible, hidden = gate_openings(scored, visible=True), gate_openings(scored, visible=False)
     return Validation(
         visible_error=100 * summary.visible.mean,
         occluded_error=100 * summary.occluded.mean,
         successful=100 * summary.succeeded / max(1, summary.tried),
-        movers_found=100 * held / max(1, movers),
-        slots_per_mover=slots / max(1, held),
-        hidden_mask=100 * mean(np.concatenate(masks)),
-        gestalt_gate_visible=mean(seen[:, 0]), gestalt_gate_hidden=mean(unseen[:, 0]),
-        position_gate_visible=mean(seen[:, 1]), position_gate_hidden=mean(unseen[:, 1]),
+        movers_found=100 * found / max(1, movers),
+        slots_per_mover=slots / max(1, found),
+        hidden_mask=100 * _mean(_hidden_areas(scored) > SMALLEST_OBJECT),
+        gestalt_gate_visible=_mean(visible[:, 0]), gestalt_gate_hidden=_mean(hidden[:, 0]),
+        position_gate_visible=_mean(visible[:, 1]), position_gate_hidden=_mean(hidden[:, 1]),
     )
 
 
-def run(model: LociLooped, clips: Sequence[Clip], gate: GateKind) -> list[tuple[Track, np.ndarray]]:
-    """Per clip its track and the gate openings (T, K, 2)."""
-    device = next(model.parameters()).device
-    frames = torch.stack([torch.from_numpy(c.frames) for c in clips]).permute(0, 1, 4, 2, 3)
-    background = torch.stack([torch.from_numpy(c.background) for c in clips]).permute(0, 3, 1, 2)
-    regime = Regime(gate=gate)
-    state = model.initial(background.to(device).float() / 255)
-    state = model.warm_up(frames[:, 0].to(device).float() / 255, state, regime=regime)
-    positions, present, hidden, areas, openings = [], [], [], [], []
-    for t in range(frames.shape[1]):
-        state, output = model.step(frames[:, t].to(device).float() / 255, state, regime=regime)
-        positions.append(output.percept.position)
-        present.append(output.bound)
-        hidden.append(output.occlusion >= 1)
-        areas.append((believe_now(model, output, state.background).whole_masks > 0.5).sum((2, 3)))
-        openings.append(output.gate)
+def _hidden_areas(clips: Sequence[ScoredClip]) -> NDArray[np.floating]:
+    """(N,) pixels of each hidden mover's slot, painted alone."""
+    parts = []
+    for clip in clips:
+        assert clip.recording.believed_areas is not None
+        parts.append(clip.recording.believed_areas[clip.rows & ~clip.table.visible])
+    return np.concatenate(parts)
 
-    def over_time(parts: list[torch.Tensor]) -> np.ndarray:
-        return torch.stack(parts, dim=1).cpu().numpy()
 
-    size = clips[0].size
-    everything = (
-        to_pixels(over_time(positions), size), over_time(present), over_time(hidden),
-        over_time(areas).astype(np.float64),
-    )
-    gates = over_time(openings)
-    return [(Track(*(part[i] for part in everything)), gates[i]) for i in range(len(clips))]
+def _mean(values: NDArray[Any]) -> float:
+    return float(values.mean()) if len(values) else float("nan")
+
+
+def write_strip(model: LociLooped, clip: Clip, gate: GateKind, path: Path, title: str = "") -> None:
+    """A picture of one scene: what the network sees, expects and believes behind the screen, and every slot."""
+    with evaluation_mode(model):
+        moments = [seen for seen in watch(model, clip, gate=gate) if seen.number % STRIP_EVERY == 0]
+    write_png(path, slot_panel(moments, title))

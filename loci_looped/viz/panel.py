@@ -8,7 +8,7 @@ import numpy as np
 
 from loci_looped.inference.watch import FrameResult
 from loci_looped.utils.errors import LociError
-from loci_looped.viz.canvas import Mask, Picture, Sheet, enlarge, factor_for, fit
+from loci_looped.viz.canvas import Mask, Picture, Sheet, factor_for, fit
 from loci_looped.viz.colours import HIDDEN, LIGHT, NOTHING, VISIBLE, Theme, readable_on, slot_colour, slot_name
 from loci_looped.viz.overlay import overlay
 
@@ -102,18 +102,3 @@ def _legend(sheet: Sheet, top: int, theme: Theme) -> None:
         sheet.box(top + 1, left, 12, 12, colour, radius=2, outline=theme.faint)
         sheet.text(words, top + 7, left + 18, theme.faint, size=11, anchor="lm")
         left += 34 + 7 * len(words)
-
-
-def film_strip(pictures: Sequence[Picture], captions: Sequence[str], columns: int, factor: int = 2,
-               theme: Theme = LIGHT) -> Picture:
-    """A contact sheet: the pictures in rows of `columns`, each with its caption."""
-    if not pictures or len(pictures) != len(captions):
-        raise LociError(f"A film strip needs a caption per picture: {len(pictures)} and {len(captions)} were given.")
-    height, width = (side * factor for side in pictures[0].shape[:2])
-    rows = -(-len(pictures) // columns)
-    sheet = Sheet(rows * (height + 24) + 10, columns * (width + GAP) + 2 * 10 - GAP, theme.paper)
-    for index, (picture, words) in enumerate(zip(pictures, captions, strict=True)):
-        top, left = 10 + (index // columns) * (height + 24), 10 + (index % columns) * (width + GAP)
-        sheet.paste(enlarge(picture, factor), top, left)
-        sheet.text(words, top + height + 4, left, theme.faint, size=10)
-    return sheet.picture

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -118,10 +117,3 @@ class Storyboard:
                 for t, value in enumerate(values[:, slot]) if np.isfinite(value)
             ]
             sheet.line(points, slot_colour(slot), width=2)
-
-
-def annotated(stream: Iterable[FrameResult], title: str = "", note: str = "") -> Iterator[Picture]:
-    """A watched stream as film pictures, one at a time."""
-    board = Storyboard(title, note)
-    for seen in stream:
-        yield board.draw(seen)

@@ -6,7 +6,7 @@ import csv
 import dataclasses
 import json
 from pathlib import Path
-from typing import get_args, get_type_hints
+from typing import Any
 
 import pytest
 import torch
@@ -20,7 +20,7 @@ from loci_looped.data.store.clip_file import save_clip
 from loci_looped.evaluation.evaluated_model import open_model
 from loci_looped.evaluation.experiments import evaluation, scoring
 from loci_looped.inference.networks import save_network
-from loci_looped.model import GateKind, LociLooped
+from loci_looped.model import LociLooped
 from loci_looped.utils.checkpoint import Checkpoint, write_checkpoint
 
 
@@ -42,16 +42,25 @@ def network(tmp_path_factory: pytest.TempPathFactory) -> str:
     return str(save_network(tmp_path_factory.mktemp("nets") / "tiny", tiny(), {"recipe": "test", "seed": 3}))
 
 
-def test_the_words_of_the_command_line_are_those_of_the_experiments() -> None:
-    hints = get_type_hints(evaluate.Arguments)
-    assert get_args(evaluate.ExperimentName) == evaluation.EXPERIMENTS
-    assert get_args(evaluate.Gate) == get_args(GateKind)
-    assert evaluate.Arguments("x").probabilities == evaluation.Options("interruptions").probabilities
-    assert evaluate.Arguments("x").modes == evaluation.MODES
-    assert evaluate.Arguments("x").steps == evaluation.imagination.STEPS
-    assert set(hints) >= {"json", "table", "threads", "seed"}
+def rows(path: Path) -> dict[tuple[str, ...], dict[str, Any]]:
+    """The figures of a results file by experiment, model, gate (if any), conditions and metric."""
+    found = json.loads(path.read_text())["rows"]
+    return {
+        (row["experiment"], row["model"], *([row["gate"]] if "gate" in row else []), *row.get("condition", ()),
+         row["metric"]): row
+        for row in found
+    }
+
+
+def test_every_experiment_has_gates_of_its_own() -> None:
     assert evaluation.Options("tracking").used_gates == ("learned", "open", "visibility")
     assert evaluation.Options("surprise").used_gates == ("learned",)
+
+
+def test_an_evaluation_is_a_list_of_rows() -> None:
+    found = evaluation.run([open_model("kalman")], evaluation.Options("tracking", scenes=1, movers=2))
+    assert {(row.experiment, row.model, row.gate, row.condition) for row in found} == {("tracking", "kalman", "", ())}
+    assert next(row.value for row in found if row.metric == "movers_found") == 100
 
 
 def test_tracking_twice_gives_equal_files_whatever_the_threads(
@@ -67,32 +76,32 @@ def test_tracking_twice_gives_equal_files_whatever_the_threads(
     assert "MOTA" in told and "learned" in told and "visibility" in told
     found = json.loads((tmp_path / "one.json").read_text())
     assert found["complete"] and found["command"].endswith("tiny --scenes 3 --batch 2 --gate learned visibility")
-    assert found["subject"]["recipe"] == "test" and len(found["subject"]["weights_sha256"]) == 64
+    assert found["model"]["recipe"] == "test" and len(found["model"]["weights_sha256"]) == 64
     assert found["settings"]["test_set"] == {"two_movers": 1, "one_mover": 1, "surprise": 1, "size": [16, 24]}
-    keys = {f"tracking/{gate}/{name}" for gate in ("learned", "visibility")
+    keys = {("tracking", "tiny", gate, name) for gate in ("learned", "visibility")
             for name in ("error_visible", "error_occluded", "successful", "movers_found", "mota", "official_mota")}
-    assert keys <= set(found["numbers"]) and all("protocol" in number for number in found["numbers"].values())
+    assert keys <= set(rows(tmp_path / "one.json")) and all("protocol" in row for row in found["rows"])
     with (tmp_path / "one.csv").open() as file:
-        rows = list(csv.DictReader(file))
-    assert len(rows) == 2 * 3 * 80 * 3 and {row["set"] for row in rows} == {"control", "surprise"}
+        table = list(csv.DictReader(file))
+    assert len(table) == 2 * 3 * 80 * 3 and {row["set"] for row in table} == {"control", "surprise"}
 
 
 def test_the_kalman_filter_is_measured_in_the_same_way(tmp_path: Path) -> None:
     assert main(["evaluate", "kalman", "--scenes", "1", "--movers", "2", "--json", str(tmp_path / "k.json")]) == 0
-    numbers = json.loads((tmp_path / "k.json").read_text())["numbers"]
-    assert numbers["tracking/kalman/movers_found"]["value"] == 100
-    assert 0 < numbers["tracking/kalman/error_occluded"]["value"] < 10
-    assert "tracking/kalman/inner_loop_visible" not in numbers          # it has no gates
+    found = rows(tmp_path / "k.json")
+    assert found["tracking", "kalman", "movers_found"]["value"] == 100
+    assert 0 < found["tracking", "kalman", "error_occluded"]["value"] < 10
+    assert ("tracking", "kalman", "inner_loop_visible") not in found            # it has no gates
 
 
 def test_surprise_with_pairs(network: str, tmp_path: Path) -> None:
     arguments = ["evaluate", network, "-e", "surprise", "--scenes", "3", "--pairs", "1", "--kinds", "vanish", "colour"]
     assert main([*arguments, "--json", str(tmp_path / "s.json")]) == 0
-    found = json.loads((tmp_path / "s.json").read_text())
+    found, figures = json.loads((tmp_path / "s.json").read_text()), rows(tmp_path / "s.json")
     for kind, count in (("vanish", 1), ("colour", 1), ("all", 2)):
-        number = found["numbers"][f"violations/learned/{kind}/slot_accuracy"]
-        assert number["n"] == count and number["low"] <= number["value"] <= number["high"]
-    assert found["numbers"]["surprise/learned/reappearance/t"]["value"] is None     # it has not learnt anything
+        row = figures["violations", "tiny", "learned", kind, "slot_accuracy"]
+        assert row["n"] == count and row["low"] <= row["value"] <= row["high"]
+    assert figures["surprise", "tiny", "learned", "reappearance", "t"]["value"] is None     # it has not learnt anything
     assert any("no t-test" in note for note in found["notes"])
 
 
@@ -100,22 +109,23 @@ def test_ablation_compares_networks_gates_and_plain_physics(network: str, tmp_pa
     arguments = ["evaluate", network, "-e", "ablation", "--beside", "kalman", "--gate", "open", "--scenes", "1"]
     assert main([*arguments, "--json", str(tmp_path / "a.json")]) == 0
     found = json.loads((tmp_path / "a.json").read_text())
-    assert {"ablation/tiny/open/mota", "ablation/kalman/mota"} <= set(found["numbers"])
-    assert found["settings"]["difference_from"] == "tiny/open" and found["subject"]["beside"][0]["name"] == "kalman"
+    figures = rows(tmp_path / "a.json")
+    assert {("ablation", "tiny", "open", "mota"), ("ablation", "kalman", "mota")} <= set(figures)
+    assert found["settings"]["difference_from"] == ["tiny", "open"] and found["model"]["beside"][0]["name"] == "kalman"
 
 
 def test_interruptions_and_imagination_with_untrained_networks(network: str, tmp_path: Path) -> None:
     arguments = ["evaluate", network, "-e", "interruptions", "--scenes", "1", "--probabilities", "0.2", "--no-lpips"]
     assert main([*arguments, "--json", str(tmp_path / "i.json"), "--table", str(tmp_path / "i.csv")]) == 0
-    numbers = json.loads((tmp_path / "i.json").read_text())["numbers"]
-    assert numbers["interruptions/learned/0.2/visible/psnr"]["value"] > 5
+    figures = rows(tmp_path / "i.json")
+    assert figures["interruptions", "tiny", "learned", "0.2", "visible", "psnr"]["value"] > 5
     assert len((tmp_path / "i.csv").read_text().splitlines()) == 43
     small = dataclasses.replace(preset("balls-small"), gestalt=8, latent=(4, 4))
     balls = save_network(tmp_path / "balls", LociLooped(small))
     arguments = ["evaluate", str(balls), "-e", "imagination", "--scenes", "1", "--steps", "10", "--modes", "black"]
     assert main([*arguments, "--json", str(tmp_path / "b.json")]) == 0
-    numbers = json.loads((tmp_path / "b.json").read_text())["numbers"]
-    assert numbers["imagination/interaction/learned/black/failed"]["value"] == 100
+    figures = rows(tmp_path / "b.json")
+    assert figures["imagination", "balls", "learned", "interaction", "black", "failed"]["value"] == 100
 
 
 def test_clips_of_the_users_own(network: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -148,7 +158,7 @@ def test_what_was_found_before_an_interruption_is_kept(
     assert main(arguments) == 130
     found = json.loads((tmp_path / "p.json").read_text())
     assert not found["complete"] and "stopped" in found["notes"][-1]
-    assert "tracking/learned/mota" in found["numbers"] and "tracking/open/mota" not in found["numbers"]
+    assert {gate for _, _, gate, _ in rows(tmp_path / "p.json")} == {"learned"}
     assert "partial" in capsys.readouterr().out
 
 
@@ -168,10 +178,10 @@ def test_a_run_under_way_is_measured_by_its_newest_checkpoint(tmp_path: Path) ->
     weights = dict(model.state_dict())
     write_checkpoint(run / "checkpoints", Checkpoint(
         700, {"weights": weights, "average": weights}, {"level": 1, "seconds": 120.0, "config": config.to_json()}))
-    subject = open_model(str(run))
-    assert subject.name == "my-run" and subject.facts["updates"] == 700 and subject.facts["minutes"] == 2.0
-    assert subject.network is not None and subject.frame == (16, 24) and not subject.network.training
-    for name, value in subject.network.state_dict().items():
+    found = open_model(str(run))
+    assert found.name == "my-run" and found.facts["updates"] == 700 and found.facts["minutes"] == 2.0
+    assert found.network is not None and found.frame == (16, 24) and not found.network.training
+    for name, value in found.network.state_dict().items():
         assert torch.equal(value, weights[name])
     save_network(run / "network", model)
     assert open_model(str(run)).facts["kind"] == "network"

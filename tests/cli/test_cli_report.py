@@ -8,13 +8,14 @@ from pathlib import Path
 import pytest
 
 from loci_looped.cli.main import main
-from loci_looped.evaluation.experiments.results import Results
+from loci_looped.evaluation.experiments.results import Case, Results
 
 
 def results(path: Path) -> Path:
     found = Results("tracking", {"name": "net"}, {"seed": 0}, "loci evaluate net")
-    found.put("tracking/learned/error_visible", 0.02, "tracking/test", percent=True)
-    found.put("tracking/learned/mota", 0.5, "mota/test")
+    case = Case("tracking", "net", "learned")
+    found.put(case, "error_visible", 0.02, "tracking/test", percent=True)
+    found.put(case, "mota", 0.5, "mota/test")
     found.complete = True
     found.write(path)
     return path
@@ -68,7 +69,7 @@ def test_a_film_that_cannot_be_made_does_not_cost_the_tables(tmp_path: Path) -> 
     (["EMPTY"], "no results, no training log and no network"),
     (["nothing-of-that-name"], "There is no network called"),
     (["EMPTY/none.json"], "There is no file"),
-    (["BROKEN"], "no JSON file"),
+    (["BROKEN"], "not a JSON file"),
     (["RUN", "--markdown", "x.md"], "none are named"),
 ])
 def test_mistakes_are_told(words: list[str], told: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import os
 import subprocess
@@ -13,8 +14,10 @@ import torch
 
 import loci_looped
 from loci_looped.configs.network import DecoderConfig, EncoderConfig
+from loci_looped.configs.training import recipe
 from loci_looped.inference import networks as storage
 from loci_looped.model import LociConfig, LociLooped
+from loci_looped.utils.checkpoint import Checkpoint, write_checkpoint
 from loci_looped.utils.errors import LociError
 
 TINY = LociConfig(
@@ -46,6 +49,27 @@ def test_a_run_is_opened_by_its_folder(tmp_path: Path) -> None:
     storage.save_network(tmp_path / storage.INSIDE_RUN, LociLooped(TINY))
     assert loci_looped.load(tmp_path).config == TINY
     assert storage.read_manifest(tmp_path) == {}
+
+
+def test_a_run_under_way_is_opened_by_its_newest_checkpoint(tmp_path: Path) -> None:
+    model = LociLooped(TINY)
+    config = dataclasses.replace(recipe("adept-small"), model=TINY)
+    plain, average = ({name: torch.full_like(value, number) for name, value in model.state_dict().items()}
+                      for number in (1.0, 2.0))
+    for update in (10, 20):
+        write_checkpoint(tmp_path / "checkpoints", Checkpoint(
+            update, {"weights": plain, "average": average}, {"level": TINY.level, "config": config.to_json()}))
+    again = loci_looped.load(tmp_path)
+    assert again.config == TINY and not again.training
+    assert all(bool((value == 2).all()) for value in again.parameters())        # the moving average is what is used
+    storage.save_network(tmp_path / storage.INSIDE_RUN, model)
+    assert not storage.is_unfinished_run(tmp_path)
+
+
+def test_a_run_without_a_checkpoint_is_told(tmp_path: Path) -> None:
+    (tmp_path / "checkpoints").mkdir()
+    with pytest.raises(LociError, match="has no weights yet"):
+        loci_looped.load(tmp_path)
 
 
 def test_shipped_networks_are_found_by_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -19,6 +19,7 @@ from loci_looped.data.clip import Clip, Event, ObjectTruth
 from loci_looped.data.coordinates import from_pixels
 from loci_looped.data.store.clip_spec import StoredClip
 from loci_looped.evaluation.evaluated_model import EvaluatedModel
+from loci_looped.inference.pixels import to_tensor
 
 SIZE = (24, 36)
 FRAMES = 60
@@ -105,15 +106,15 @@ class Clairvoyant:
             occlusion=1 - seen.float(),
             gate=seen.float().unsqueeze(-1).expand(-1, -1, 2) * torch.tensor([0.5, 1.0]),
             expectation=Expectation(
-                torch.from_numpy(pictures).permute(0, 3, 1, 2).float() / 255, torch.cat([coming, empty], dim=1),
+                to_tensor(pictures), torch.cat([coming, empty], dim=1),
                 torch.from_numpy(self.whole[:, next_frame]).float(),
             ),
         )
         return state + 1, slots if self.bend is None else self.bend(slots, t, self.clips)
 
 
-class ClairvoyantSubject(EvaluatedModel):
-    """A subject that needs no network."""
+class ClairvoyantModel(EvaluatedModel):
+    """An evaluated model that needs no network."""
 
     bend: Bend | None = None
 
@@ -122,7 +123,7 @@ class ClairvoyantSubject(EvaluatedModel):
 
 
 def clairvoyant(bend: Bend | None = None) -> EvaluatedModel:
-    class Bent(ClairvoyantSubject):
+    class Bent(ClairvoyantModel):
         pass
 
     Bent.bend = staticmethod(bend) if bend else None  # type: ignore[assignment]

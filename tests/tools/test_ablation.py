@@ -12,7 +12,7 @@ import pytest
 
 from loci_looped.cli import train
 from loci_looped.configs.training import TrainConfig, differences, recipe
-from loci_looped.evaluation.experiments.results import Results
+from loci_looped.evaluation.experiments.results import Case, Results
 from loci_looped.evaluation.metrics.statistics import Estimate
 from loci_looped.evaluation.report.markdown import BEGIN, END
 
@@ -162,6 +162,7 @@ def test_an_unknown_switch_is_a_sentence(ablation: ModuleType, capsys: pytest.Ca
 
 def _figures(path: Path, error: float) -> None:
     found = Results("tracking", {}, {"seed": 1000}, "loci evaluate", complete=True)
-    found.put("tracking/learned/error_visible", Estimate(error, error - 1, error + 1, 10), "p/1", "%")
-    found.put("tracking/learned/successful", 90.0, "p/1", "%")
+    case = Case("tracking", "run", "learned")
+    found.put(case, "error_visible", Estimate(error, error - 1, error + 1, 10), "p/1", "%")
+    found.put(case, "successful", 90.0, "p/1", "%")
     found.write(path)

@@ -24,7 +24,7 @@ from loci_looped.cli import train
 from loci_looped.cli.main import main
 from loci_looped.configs.training import RECIPES, TrainConfig, recipe
 from loci_looped.evaluation.evaluated_model import open_model
-from loci_looped.evaluation.experiments.results import Results
+from loci_looped.evaluation.experiments.results import Case, Results
 from loci_looped.inference import networks as storage
 from loci_looped.training.log import RunLog
 from loci_looped.training.loop import Trainer
@@ -61,8 +61,9 @@ def _finished(config: TrainConfig, folder: Path) -> Path:
 def _results(run: Path, path: Path, **changes: Any) -> Path:
     """Figures as `loci evaluate RUN --json PATH` leaves them."""
     found = Results("tracking", open_model(str(run)).facts, {"seed": 0}, f"loci evaluate {run}", complete=True)
-    found.put("tracking/learned/mota", 0.75, "p/1")
-    found.put("tracking/learned/nothing", None, "p/1")
+    case = Case("tracking", "run", "learned")
+    found.put(case, "mota", 0.75, "p/1")
+    found.put(case, "nothing", None, "p/1")
     dataclasses.replace(found, **changes).write(path)
     return path
 
@@ -154,7 +155,7 @@ def test_figures_that_are_not_of_these_weights_are_refused(
 ) -> None:
     run = _finished(short, tmp_path / "run")
     good = _results(run, tmp_path / "good.json")
-    other = _results(run, tmp_path / "other.json", subject={"weights_sha256": "beef"})
+    other = _results(run, tmp_path / "other.json", model={"weights_sha256": "beef"})
     partial = _results(run, tmp_path / "partial.json", complete=False)
     for files, sentence in [
         ([good, other], f"{other} was measured with other weights (beef) than the run's"),

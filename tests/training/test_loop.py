@@ -99,13 +99,14 @@ def test_without_a_moving_average_the_network_itself_is_kept(
     assert all(torch.equal(a, b) for a, b in zip(loaded.parameters(), trainer.model.parameters(), strict=True))
 
 
-def test_the_end_of_a_run_leaves_a_network_a_look_and_a_film_strip(
+def test_the_end_of_a_run_leaves_a_network_figures_and_a_strip(
     tiny: TrainConfig, changed: Change, tmp_path: Path
 ) -> None:
     config = changed(tiny, validate_every=15, validation_scenes=1, **{"curriculum.background_over": 1})
     trainer, said = _run(config, tmp_path)
-    looks = read_log(tmp_path, "validation")
-    assert [look["update"] for look in looks] == [30, 40] and {"visible_error", "occluded_error"} <= set(looks[0])
+    found = read_log(tmp_path, "validation")
+    assert [record["update"] for record in found] == [30, 40]
+    assert {"visible_error", "occluded_error"} <= set(found[0])
     strips = sorted(path.name for path in (tmp_path / "strips").iterdir())
     assert strips == ["update-000000030.png", "update-000000040.png"]
     assert any("error visible" in line for line in said)

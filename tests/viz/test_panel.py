@@ -7,7 +7,7 @@ import pytest
 
 from loci_looped.inference.watch import FrameResult
 from loci_looped.utils.errors import LociError
-from loci_looped.viz.panel import film_strip, object_mask, slot_panel
+from loci_looped.viz.panel import object_mask, slot_panel
 
 
 def test_hidden_parts_are_red_visible_parts_white_and_the_rest_black() -> None:
@@ -47,13 +47,3 @@ def test_panels_of_a_moving_object_differ_only_where_it_matters(make_moment: Cal
 def test_nothing_to_show_is_told_in_a_sentence() -> None:
     with pytest.raises(LociError, match="at least one moment"):
         slot_panel([])
-    with pytest.raises(LociError, match="caption"):
-        film_strip([np.zeros((4, 4, 3), np.uint8)], [], 2)
-
-
-def test_a_film_strip_keeps_every_pixel_crisp() -> None:
-    picture = np.zeros((4, 6, 3), np.uint8)
-    picture[1, 2] = 200
-    strip = film_strip([picture] * 3, ["a", "b", "c"], columns=2, factor=3)
-    assert (strip[10 + 3 : 10 + 6, 10 + 6 : 10 + 9] == 200).all()
-    assert (strip[10 : 10 + 3, 10 : 10 + 18] == 0).all()

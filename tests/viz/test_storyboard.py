@@ -7,11 +7,12 @@ from itertools import pairwise
 import numpy as np
 
 from loci_looped.inference.watch import FrameResult
-from loci_looped.viz.storyboard import TRAIL, Storyboard, annotated
+from loci_looped.viz.storyboard import TRAIL, Storyboard
 
 
 def test_every_picture_of_a_film_has_the_same_size_and_they_move(make_moment: Callable[..., FrameResult]) -> None:
-    pictures = list(annotated((make_moment(10.0 + 5 * n, n) for n in range(4)), "a title"))
+    board = Storyboard("a title")
+    pictures = [board.draw(make_moment(10.0 + 5 * n, n)) for n in range(4)]
     assert len({picture.shape for picture in pictures}) == 1 and pictures[0].dtype == np.uint8
     assert all((a != b).any() for a, b in pairwise(pictures))
 

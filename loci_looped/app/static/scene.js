@@ -59,7 +59,7 @@ export function compact(scene, opening) {
   const short = {};
   for (const [name, value] of Object.entries(scene)) {
     const usual = opening[name];
-    if (["stage", "noise", "fps", "noise_seed"].includes(name) && JSON.stringify(value) === JSON.stringify(usual)) continue;
+    if (["backdrop", "noise", "fps", "noise_seed"].includes(name) && JSON.stringify(value) === JSON.stringify(usual)) continue;
     if (value === null || (Array.isArray(value) && value.length === 0)) continue;
     short[name] = value;
   }

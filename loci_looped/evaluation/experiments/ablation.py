@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from loci_looped.evaluation.experiments.results import Results
+from loci_looped.evaluation.experiments.results import Case, Results
 from loci_looped.evaluation.experiments.scoring import ScoredClip
 from loci_looped.evaluation.experiments.tracking import DRAWS, put_tracking, scene_sums
 from loci_looped.evaluation.metrics.statistics import Estimate, bootstrap
@@ -18,20 +18,18 @@ from loci_looped.evaluation.metrics.statistics import Estimate, bootstrap
 PAIRED = "tracking/paired-difference-over-scenes"
 
 
-def put_ablation(results: Results, models: Mapping[str, Sequence[ScoredClip]]) -> None:
-    """Tracking figures of each model under `ablation/NAME`, and how far each is from the first."""
-    first: str | None = None
-    for name, clips in models.items():
-        put_tracking(results, f"ablation/{name}", clips)
+def put_ablation(results: Results, models: Mapping[Case, Sequence[ScoredClip]]) -> None:
+    """Tracking figures of each model, and how far each is from the first."""
+    first: Case | None = None
+    for case, clips in models.items():
+        put_tracking(results, case, clips)
         if first is None:
-            first = name
+            first = case
+            results.settings["difference_from"] = [first.model, first.gate]
             continue
         for part, visible in (("visible", True), ("occluded", False)):
             difference = paired_difference(models[first], clips, visible)
-            key = f"ablation/{name}/difference_{part}"
-            results.put(key, difference, PAIRED, percent=True)
-    if first is not None:
-        results.settings["difference_from"] = first
+            results.put(case, f"difference_{part}", difference, PAIRED, percent=True)
 
 
 def paired_difference(ours: Sequence[ScoredClip], theirs: Sequence[ScoredClip], visible: bool) -> Estimate | None:

@@ -5,8 +5,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Any
 
+from loci_looped.configs.experiments import (
+    BATCH,
+    DEFAULT_GATES,
+    DEFAULT_SCENES,
+    MODES,
+    PAIRS,
+    PROBABILITIES,
+    PUBLISHED_PROBABILITY,
+    STEPS,
+    ExperimentName,
+    Mode,
+)
 from loci_looped.configs.network import Placement
 from loci_looped.configs.scenes import FIRST_VALIDATION_SEED, VIOLATIONS, BallsScenario, ViolationKind
 from loci_looped.data.store.clip_cache import ProgressCallback, no_progress
@@ -14,10 +26,9 @@ from loci_looped.data.store.clip_spec import AnyClipSpec, ClipSpec
 from loci_looped.evaluation.evaluated_model import EvaluatedModel
 from loci_looped.evaluation.experiments import imagination, interruptions
 from loci_looped.evaluation.experiments.ablation import put_ablation
-from loci_looped.evaluation.experiments.imagination import MODES, ImaginedClip, Mode
+from loci_looped.evaluation.experiments.imagination import ImaginedClip
 from loci_looped.evaluation.experiments.interruptions import InterruptedClip
-from loci_looped.evaluation.experiments.recording import BATCH
-from loci_looped.evaluation.experiments.results import Results
+from loci_looped.evaluation.experiments.results import Case, Results, Row
 from loci_looped.evaluation.experiments.scoring import ScoredClip, watch_and_score, write_table
 from loci_looped.evaluation.experiments.slotformer import collide_specs
 from loci_looped.evaluation.experiments.surprise import put_surprise
@@ -27,30 +38,22 @@ from loci_looped.evaluation.experiments.violations import all_pairs, put_violati
 from loci_looped.model import GateKind
 from loci_looped.utils.errors import LociError
 
-Experiment = Literal["tracking", "surprise", "interruptions", "imagination", "ablation"]
-EXPERIMENTS: tuple[Experiment, ...] = get_args(Experiment)
-DEFAULT_GATES: dict[Experiment, tuple[GateKind, ...]] = {
-    "tracking": ("learned", "open", "visibility"), "ablation": ("learned", "open", "visibility"),
-    "surprise": ("learned",), "interruptions": ("learned",), "imagination": ("learned",),
-}
-DEFAULT_SCENES: dict[Experiment, int] = {"interruptions": 24, "imagination": 50}
-
 
 @dataclass(frozen=True)
 class Options:
     """All that decides the numbers, and (workers) how fast they come."""
 
-    experiment: Experiment
+    experiment: ExperimentName
     gates: tuple[GateKind, ...] = ()
     scenes: int | None = None
     movers: int | None = None
     seed: int = 0
-    pairs: int = 20
+    pairs: int = PAIRS
     kinds: tuple[ViolationKind, ...] = VIOLATIONS
-    probabilities: tuple[float, ...] = interruptions.PROBABILITIES
+    probabilities: tuple[float, ...] = PROBABILITIES
     modes: tuple[Mode, ...] = MODES
     scenario: BallsScenario = "interaction"
-    steps: int = imagination.STEPS
+    steps: int = STEPS
     placement: Placement = "incremental"
     clips: Path | None = None
     lpips: bool = True
@@ -83,8 +86,15 @@ class Options:
                 for name, value in values.items()}
 
 
+def run(
+    models: Sequence[EvaluatedModel], options: Options, on_progress: ProgressCallback = no_progress
+) -> list[Row]:
+    """One experiment from beginning to end: every figure as a row."""
+    return Evaluation(models, options, on_progress).run().rows
+
+
 class Evaluation:
-    """Runs an experiment; `results` and the rows of the table grow while it does."""
+    """An experiment under way; `results` and what the table of clips is made of grow while it runs."""
 
     def __init__(
         self, models: Sequence[EvaluatedModel], options: Options, on_progress: ProgressCallback = no_progress,
@@ -93,7 +103,7 @@ class Evaluation:
         if not models:
             raise LociError("There is nothing to evaluate: name a network, a run or kalman.")
         self.models, self.options, self.on_progress = models, options, on_progress
-        described = [{"name": subject.name, **subject.facts} for subject in models]
+        described = [{"name": model.name, **model.facts} for model in models]
         about = described[0] if len(described) == 1 else {**described[0], "beside": described[1:]}
         self.results = Results(options.experiment, about, options.to_json(), command)
         self.scored: list[ScoredClip] = []
@@ -120,79 +130,79 @@ class Evaluation:
     # -------------------------------------------------------------------------------------------- the experiments
 
     def _tracking(self) -> None:
-        subject = self._alone()
-        specs = self._vanish_specs(subject)
-        for gate in self._gates(subject):
-            clips = self._watch(subject, specs, gate)
-            put_tracking(self.results, f"tracking/{self._column(subject, gate)}", clips)
+        model = self._alone()
+        specs = self._vanish_specs(model)
+        for gate in self._gates(model):
+            clips = self._watch(model, specs, gate)
+            put_tracking(self.results, self._case("tracking", model, gate), clips)
 
     def _surprise(self) -> None:
-        subject = self._alone()
-        if subject.network is None:
+        model = self._alone()
+        if model.network is None:
             raise LociError("Surprise is the error of a predicted frame, but the Kalman filter predicts none: "
                             "evaluate a network instead.")
         options = self.options
-        specs = self._vanish_specs(subject)
+        specs = self._vanish_specs(model)
         if options.clips is None and not composition(options.scenes, options.movers).surprise:
             raise LociError("This experiment needs surprise scenes: leave --movers out and ask for more scenes.")
-        for gate in self._gates(subject):
-            clips = self._watch(subject, specs, gate)
-            put_surprise(self.results, f"surprise/{gate}", clips)
+        for gate in self._gates(model):
+            clips = self._watch(model, specs, gate)
+            put_surprise(self.results, self._case("surprise", model, gate), clips)
             if options.clips is None and options.kinds:
-                pairs = all_pairs(options.pairs, subject.frame, options.seed, options.kinds)
+                pairs = all_pairs(options.pairs, model.frame, options.seed, options.kinds)
                 self.scored += put_violations(
-                    self.results, f"violations/{gate}", subject, gate, pairs, batch=options.batch,
+                    self.results, self._case("violations", model, gate), model, gate, pairs, batch=options.batch,
                     workers=options.workers, on_progress=self.on_progress, seed=options.seed,
                 )
 
     def _interruptions(self) -> None:
-        subject, options = self._alone(), self.options
-        if subject.network is None:
+        model, options = self._alone(), self.options
+        if model.network is None:
             raise LociError("This experiment scores predicted frames, but the Kalman filter predicts none: "
                             "evaluate a network instead.")
-        generated = collide_specs(self._scenes(), options.seed, subject.frame) if options.clips is None else []
-        specs: Sequence[AnyClipSpec] = self._stored(subject) or generated
+        generated = collide_specs(self._scenes(), options.seed, model.frame) if options.clips is None else []
+        specs: Sequence[AnyClipSpec] = self._stored(model) or generated
         lpips = interruptions.lpips_if_fetched(self.results) if options.lpips else None
-        for gate in self._gates(subject):
+        for gate in self._gates(model):
+            case = self._case("interruptions", model, gate)
             for probability in options.probabilities:
                 # LPIPS takes longer than all the rest, so it is measured where the paper did.
-                published = abs(probability - interruptions.PUBLISHED_PROBABILITY) < 1e-9
+                published = abs(probability - PUBLISHED_PROBABILITY) < 1e-9
                 clips = self._sorted(interruptions.watch_interrupted(
-                    subject, gate, specs, probability, seed=options.seed, batch=options.batch, workers=options.workers,
+                    model, gate, specs, probability, seed=options.seed, batch=options.batch, workers=options.workers,
                     on_progress=self.on_progress, lpips=lpips if published else None,
                 ), InterruptedClip)
                 self.interrupted += clips
-                interruptions.put_interruptions(self.results, f"interruptions/{gate}/{probability:g}", clips)
-            interruptions.put_sweep(self.results, f"interruptions/{gate}", options.probabilities)
+                interruptions.put_interruptions(self.results, case.under(f"{probability:g}"), clips)
+            interruptions.put_sweep(self.results, case, options.probabilities)
 
     def _imagination(self) -> None:
-        subject, options = self._alone(), self.options
-        specs: Sequence[AnyClipSpec] = self._stored(subject) or [
-            ClipSpec(f"balls-{options.scenario}-test", options.seed + index, self._square(subject))
+        model, options = self._alone(), self.options
+        specs: Sequence[AnyClipSpec] = self._stored(model) or [
+            ClipSpec(f"balls-{options.scenario}-test", options.seed + index, self._square(model))
             for index in range(self._scenes())
         ]
-        modes = [mode for mode in options.modes if subject.network is not None or mode != "auto"]
-        for gate in self._gates(subject):
+        modes = [mode for mode in options.modes if model.network is not None or mode != "auto"]
+        for gate in self._gates(model):
             for mode in modes:
                 clips = self._sorted(imagination.watch_imagining(
-                    subject, gate, mode, specs, steps=options.steps, placement=options.placement, seed=options.seed,
+                    model, gate, mode, specs, steps=options.steps, placement=options.placement, seed=options.seed,
                     batch=options.batch, workers=options.workers, on_progress=self.on_progress,
                 ), ImaginedClip)
-                prefix = f"imagination/{options.scenario}/{self._column(subject, gate)}/{mode}"
-                self.imagined += imagination.put_imagination(self.results, prefix, clips)
+                case = self._case("imagination", model, gate).under(options.scenario, mode)
+                self.imagined += imagination.put_imagination(self.results, case, clips)
 
     def _ablation(self) -> None:
-        models: dict[str, list[ScoredClip]] = {}
-        sizes = {subject.frame for subject in self.models if subject.network is not None}
+        models: dict[Case, list[ScoredClip]] = {}
+        sizes = {model.frame for model in self.models if model.network is not None}
         if len(sizes) > 1:
             raise LociError(f"Networks are compared on the same clips, but these work at {sorted(sizes)} pixels.")
         size = next(iter(sizes), self.models[0].frame)
         try:
-            for subject in self.models:
-                specs = self._vanish_specs(subject, size)
-                for gate in self._gates(subject):
-                    name = subject.name if subject.network is None else f"{subject.name}/{gate}"
-                    models[name] = self._watch(subject, specs, gate)
+            for model in self.models:
+                specs = self._vanish_specs(model, size)
+                for gate in self._gates(model):
+                    models[self._case("ablation", model, gate)] = self._watch(model, specs, gate)
         finally:
             put_ablation(self.results, models)
 
@@ -203,30 +213,30 @@ class Evaluation:
             raise LociError("Several networks are compared by --experiment ablation; the others take one at a time.")
         return self.models[0]
 
-    def _gates(self, subject: EvaluatedModel) -> tuple[GateKind, ...]:
-        return self.options.used_gates if subject.network is not None else ("learned",)
+    def _gates(self, model: EvaluatedModel) -> tuple[GateKind, ...]:
+        return self.options.used_gates if model.network is not None else ("learned",)
 
-    def _column(self, subject: EvaluatedModel, gate: GateKind) -> str:
-        return gate if subject.network is not None else subject.name
+    def _case(self, experiment: str, model: EvaluatedModel, gate: GateKind) -> Case:
+        return Case(experiment, model.name, gate if model.network is not None else "")
 
     def _scenes(self) -> int:
         return self.options.scenes or DEFAULT_SCENES[self.options.experiment]
 
-    def _stored(self, subject: EvaluatedModel) -> Sequence[AnyClipSpec]:
+    def _stored(self, model: EvaluatedModel) -> Sequence[AnyClipSpec]:
         folder = self.options.clips
-        return [] if folder is None else stored_specs(folder, subject.frame)
+        return [] if folder is None else stored_specs(folder, model.frame)
 
-    def _square(self, subject: EvaluatedModel) -> tuple[int, int]:
-        height, width = (64, 64) if subject.network is None else subject.frame
+    def _square(self, model: EvaluatedModel) -> tuple[int, int]:
+        height, width = (64, 64) if model.network is None else model.frame
         if height != width:
             raise LociError(
-                f"Bouncing balls are square films, but {subject.name} works at {height} x {width} pixels: evaluate a "
+                f"Bouncing balls are square films, but {model.name} works at {height} x {width} pixels: evaluate a "
                 "network that was trained on balls, such as balls-small."
             )
         return height, width
 
-    def _vanish_specs(self, subject: EvaluatedModel, size: tuple[int, int] | None = None) -> Sequence[AnyClipSpec]:
-        options, frame = self.options, size or subject.frame
+    def _vanish_specs(self, model: EvaluatedModel, size: tuple[int, int] | None = None) -> Sequence[AnyClipSpec]:
+        options, frame = self.options, size or model.frame
         if options.clips is not None:
             return stored_specs(options.clips, frame)
         wanted = composition(options.scenes, options.movers)
@@ -234,14 +244,14 @@ class Evaluation:
         self.results.settings["test_set"] = {**asdict(wanted), "size": list(frame)}
         if max(spec.seed for spec in specs) >= FIRST_VALIDATION_SEED:
             self.results.warn(
-                f"Some seeds are {FIRST_VALIDATION_SEED} or more: training looks at those scenes for its quick "
-                "validation, so they are no clean test."
+                f"Some seeds are {FIRST_VALIDATION_SEED} or more: training looks at those scenes for its "
+                "validation, so they are not a clean test."
             )
         return specs
 
-    def _watch(self, subject: EvaluatedModel, specs: Sequence[AnyClipSpec], gate: GateKind) -> list[ScoredClip]:
+    def _watch(self, model: EvaluatedModel, specs: Sequence[AnyClipSpec], gate: GateKind) -> list[ScoredClip]:
         clips, failures = watch_and_score(
-            subject, specs, gate, batch=self.options.batch, workers=self.options.workers, on_progress=self.on_progress
+            model, specs, gate, batch=self.options.batch, workers=self.options.workers, on_progress=self.on_progress
         )
         for sentence in failures:
             self.results.fail(sentence)

@@ -10,31 +10,28 @@ import csv
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from loci_looped.baselines.protocol import Slots, VideoModel
+from loci_looped.baselines.protocol import Slots
+from loci_looped.configs.experiments import BATCH, SEEN, STEPS, Mode
 from loci_looped.configs.network import Placement
 from loci_looped.data.clip import Clip
 from loci_looped.data.store.clip_cache import ProgressCallback, cached_clip, fill_cache, no_progress
 from loci_looped.data.store.clip_spec import AnyClipSpec
 from loci_looped.evaluation.evaluated_model import EvaluatedModel
-from loci_looped.evaluation.experiments.recording import BATCH, in_batches, pictures
-from loci_looped.evaluation.experiments.results import Results
+from loci_looped.evaluation.experiments.recording import in_batches
+from loci_looped.evaluation.experiments.results import Case, Results
 from loci_looped.evaluation.metrics import balls, official
+from loci_looped.inference.run import Show, Shown, run
 from loci_looped.model import GateKind
 from loci_looped.utils.atomic import replacing
 from loci_looped.utils.errors import LociError
 
-Mode = Literal["black", "imagine", "auto"]
-MODES: tuple[Mode, ...] = ("black", "imagine", "auto")
 Floats = NDArray[np.floating]
-SEEN = 10
-STEPS = 50
 OFFICIAL = official.PROTOCOL + "+no-error-leak"
 """The released metric. Its runs also leaked ball positions through the error map, which is not repeated here."""
 MASK = 0.8          # of the released position estimate
@@ -56,11 +53,11 @@ class ImaginedClip:
 
     def distances(self) -> Floats:
         """(S,) mean distance over all balls; raises if fewer slots hold something than there are balls."""
-        return balls.ball_distances(self.positions[None], self.truth[None], self.present[None])[0]
+        return np.asarray(balls.ball_distances(self.positions[None], self.truth[None], self.present[None])[0])
 
 
 def watch_imagining(
-    subject: EvaluatedModel, gate: GateKind, mode: Mode, specs: Sequence[AnyClipSpec], *, steps: int = STEPS,
+    evaluated: EvaluatedModel, gate: GateKind, mode: Mode, specs: Sequence[AnyClipSpec], *, steps: int = STEPS,
     warm_up: int = 10,
     placement: Placement = "incremental", seed: int = 0, batch: int = BATCH, workers: int = 1,
     on_progress: ProgressCallback = no_progress,
@@ -69,39 +66,32 @@ def watch_imagining(
     if not specs:
         raise LociError("The test set is empty: ask for one scene or more.")
     fill_cache(specs, workers, on_progress)
-    label = subject.name if subject.network is None else f"{subject.name} {gate}"
+    label = evaluated.label(gate)
 
     def work(part: Sequence[AnyClipSpec]) -> list[ImaginedClip | str]:
         clips = [cached_clip(spec) for spec in part]
-        model = subject.video_model(clips, gate, warm_up=warm_up, placement=placement, seed=seed)
-        frames, background = pictures(clips)
-        with torch.no_grad():
-            state = model.initial(background)
-            told_about: list[Slots] = []
-            for t in range(SEEN + steps):
-                state, slots = _step(model, frames[:, min(t, frames.shape[1] - 1)].float() / 255, state, t, mode,
-                                     told_about, label)
-                told_about.append(slots)
-        return [_imagined(label, mode, clip, told_about, index, steps) for index, clip in enumerate(clips)]
+        model = evaluated.video_model(clips, gate, warm_up=warm_up, placement=placement, seed=seed)
+        said = [slots for _, slots in run(model, clips, show=_show(mode, label), steps=SEEN + steps)]
+        return [_imagined(label, mode, clip, said, index, steps) for index, clip in enumerate(clips)]
 
-    label = f"imagining, {label}, {mode}"
-    return in_batches(specs, work, batch=batch, workers=workers, on_progress=on_progress, label=label)
+    return in_batches(specs, work, batch=batch, workers=workers, on_progress=on_progress,
+                      label=f"imagining, {label}, {mode}")
 
 
-def _step(
-    model: VideoModel[Any], frame: Tensor, state: Any, t: int, mode: Mode, before: list[Slots], label: str
-) -> tuple[Any, Slots]:
-    """One step: frames are shown up to the tenth, after that what the mode says."""
-    if t < SEEN:
-        return model.step(frame, state)
-    if mode == "black":
-        return model.step(torch.zeros_like(frame), state, blackout=torch.ones(frame.shape[0], dtype=torch.bool))
-    if mode == "imagine":
-        return model.step(None, state)
-    expectation = before[-1].expectation
-    if expectation is None:
-        raise LociError(f"{label} predicts no frames, so it cannot be shown its own: leave the mode auto out.")
-    return model.step(torch.nan_to_num(expectation.frame).clamp(0, 1), state)
+def _show(mode: Mode, label: str) -> Show:
+    """Frames are shown up to the tenth, after that what the mode says."""
+    def show(t: int, frame: Tensor, before: Slots | None) -> Shown:
+        if t < SEEN:
+            return frame, None
+        if mode == "black":
+            return torch.zeros_like(frame), torch.ones(frame.shape[0], dtype=torch.bool)
+        if mode == "imagine":
+            return None, None
+        if before is None or before.expectation is None:
+            raise LociError(f"{label} predicts no frames, so it cannot be shown its own: leave the mode auto out.")
+        return torch.nan_to_num(before.expectation.frame).clamp(0, 1), None
+
+    return show
 
 
 def _imagined(label: str, mode: Mode, clip: Clip, said: Sequence[Slots], index: int, steps: int) -> ImaginedClip | str:
@@ -144,7 +134,7 @@ def _masks(slots: Slots, index: int) -> NDArray[np.bool_] | None:
     return np.asarray(expected.object_masks[index].numpy() > MASK)
 
 
-def put_imagination(results: Results, prefix: str, clips: Sequence[ImaginedClip]) -> list[ImaginedClip]:
+def put_imagination(results: Results, case: Case, clips: Sequence[ImaginedClip]) -> list[ImaginedClip]:
     """The published sum over ten steps, the curve over all steps, and how many sequences could not be scored."""
     scored, distances = [], []
     for clip in clips:
@@ -154,28 +144,28 @@ def put_imagination(results: Results, prefix: str, clips: Sequence[ImaginedClip]
         except LociError:
             continue
     missed = len(clips) - len(scored)
-    results.put(f"{prefix}/failed", missed / len(clips) if clips else None, balls.PROTOCOL, percent=True, n=len(clips))
+    results.put(case, "failed", missed / len(clips) if clips else None, balls.PROTOCOL, percent=True, n=len(clips))
     if missed:
         results.warn(
-            f"{prefix}: in {missed} of {len(clips)} sequences fewer slots held something than there are balls after "
+            f"{case}: in {missed} of {len(clips)} sequences fewer slots held something than there are balls after "
             f"{SEEN} frames. They have no distance and are not in the mean; their share stands beside it."
         )
     if not scored:
-        results.put(f"{prefix}/distance_sum", None, balls.PROTOCOL, "image widths", n=0)
+        results.put(case, "distance_sum", None, balls.PROTOCOL, "image widths", n=0)
         return []
     stacked = np.stack(distances)                                                          # (N, S)
     steps = min(balls.SCORED_STEPS, stacked.shape[1])
     sums = stacked[:, :steps].sum(axis=1)
     error = float(sums.std(ddof=1) / np.sqrt(len(sums))) if len(sums) > 1 else float("nan")
     interval = (float(sums.mean()) - 1.96 * error, float(sums.mean()) + 1.96 * error) if np.isfinite(error) else None
-    results.put(f"{prefix}/distance_sum", balls.distance_error(stacked, steps), balls.PROTOCOL, "image widths",
+    results.put(case, "distance_sum", balls.distance_error(stacked, steps), balls.PROTOCOL, "image widths",
                 n=len(scored), interval=interval)
-    results.curve(f"{prefix}/distance_over_time", np.arange(1, stacked.shape[1] + 1), stacked.T)
-    _put_released(results, prefix, scored)
+    results.put_mean_curve(case, "distance_over_time", np.arange(1, stacked.shape[1] + 1), stacked.T)
+    _put_released(results, case, scored)
     return scored
 
 
-def _put_released(results: Results, prefix: str, clips: Sequence[ImaginedClip]) -> None:
+def _put_released(results: Results, case: Case, clips: Sequence[ImaginedClip]) -> None:
     usable = [clip for clip in clips if clip.released is not None and len(clip.released) >= balls.SCORED_STEPS]
     if not usable:
         return
@@ -185,7 +175,7 @@ def _put_released(results: Results, prefix: str, clips: Sequence[ImaginedClip]) 
         rows.append(official.official_ball_distance(clip.released[None], clip.released_truth[None])[0])
     stacked = np.stack(rows)
     stacked = stacked[np.isfinite(stacked).all(axis=1)]
-    results.put(f"{prefix}/official_distance_sum", balls.distance_error(stacked) if len(stacked) else None, OFFICIAL,
+    results.put(case, "official_distance_sum", balls.distance_error(stacked) if len(stacked) else None, OFFICIAL,
                 "image widths", n=len(stacked))
 
 

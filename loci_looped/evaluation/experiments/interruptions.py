@@ -18,25 +18,27 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn import functional
 
+from loci_looped.baselines.protocol import Slots
+from loci_looped.configs.experiments import BATCH
 from loci_looped.data.clip import Clip
 from loci_looped.data.coordinates import resize_masks
 from loci_looped.data.store.clip_cache import ProgressCallback, cached_clip, fill_cache, no_progress
 from loci_looped.data.store.clip_spec import AnyClipSpec
 from loci_looped.evaluation.evaluated_model import EvaluatedModel
-from loci_looped.evaluation.experiments.recording import BATCH, in_batches, pictures
-from loci_looped.evaluation.experiments.results import Results, Series
+from loci_looped.evaluation.experiments.recording import in_batches
+from loci_looped.evaluation.experiments.results import Case, Results
 from loci_looped.evaluation.experiments.slotformer import BURN_IN
 from loci_looped.evaluation.metrics import images, official_segmentation, perceptual, segmentation
 from loci_looped.evaluation.metrics.perceptual import PerceptualDistance
 from loci_looped.evaluation.metrics.tracking import moments
+from loci_looped.inference.pixels import to_tensor
+from loci_looped.inference.run import Shown, run
 from loci_looped.model import GateKind
 from loci_looped.utils.atomic import replacing
 from loci_looped.utils.errors import LociError
 
 Floats = NDArray[np.floating]
 SIZE = (64, 64)
-PUBLISHED_PROBABILITY = 0.2
-PROBABILITIES = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5)
 DRAWS = "+per-clip-blackouts"
 METRICS: dict[str, str] = {
     "psnr": images.PROTOCOL + DRAWS, "ssim": images.PROTOCOL + DRAWS, "lpips": perceptual.PROTOCOL + "-vgg" + DRAWS,
@@ -72,13 +74,13 @@ def blackouts(clips: Sequence[Clip], probability: float, seed: int) -> NDArray[n
 
 
 def watch_interrupted(
-    subject: EvaluatedModel, gate: GateKind, specs: Sequence[AnyClipSpec], probability: float, *, seed: int = 0,
+    evaluated: EvaluatedModel, gate: GateKind, specs: Sequence[AnyClipSpec], probability: float, *, seed: int = 0,
     batch: int = BATCH, workers: int = 1, on_progress: ProgressCallback = no_progress,
     lpips: PerceptualDistance | None = None,
 ) -> Iterator[InterruptedClip | str]:
     """Score every clip; a sentence in place of one that cannot be scored."""
     fill_cache(specs, workers, on_progress)
-    label = subject.name if subject.network is None else f"{subject.name} {gate}"
+    label = evaluated.label(gate)
 
     def work(part: Sequence[AnyClipSpec]) -> list[InterruptedClip | str]:
         clips = [cached_clip(spec) for spec in part]
@@ -90,33 +92,34 @@ def watch_interrupted(
         for length in sorted({len(clips[index]) for index in usable}):
             chosen = [index for index in usable if len(clips[index]) == length]
             together = [clips[index] for index in chosen]
-            for index, answer in zip(chosen, _watch(subject, gate, together, probability, seed, label, lpips),
-                                     strict=True):
+            scored = _watch(evaluated, gate, together, probability, seed, label, lpips)
+            for index, answer in zip(chosen, scored, strict=True):
                 answers[index] = answer
         return answers
 
-    label = f"watching, {label}, {100 * probability:.0f} % dark"
-    return in_batches(specs, work, batch=batch, workers=workers, on_progress=on_progress, label=label)
+    return in_batches(specs, work, batch=batch, workers=workers, on_progress=on_progress,
+                      label=f"watching, {label}, {100 * probability:.0f} % dark")
 
 
 @torch.no_grad()
 def _watch(
-    subject: EvaluatedModel, gate: GateKind, clips: Sequence[Clip], probability: float, seed: int, label: str,
+    evaluated: EvaluatedModel, gate: GateKind, clips: Sequence[Clip], probability: float, seed: int, label: str,
     lpips: PerceptualDistance | None,
 ) -> list[InterruptedClip | str]:
-    frames, background = pictures(clips)
-    model = subject.video_model(clips, gate)
     dark = blackouts(clips, probability, seed)
     labels = [_true_labels(clip) for clip in clips]                                     # each (T, 64, 64)
-    state = model.initial(background)
-    first, length = BURN_IN - 1, frames.shape[1]
+    first = BURN_IN - 1
+
+    def show(t: int, frame: Tensor, before: Slots | None) -> Shown:
+        return frame, torch.from_numpy(dark[:, t])
+
     predicted: list[Tensor] = []
     masks: list[Tensor] = []
-    for t in range(length - 1):
-        state, slots = model.step(frames[:, t].float() / 255, state, blackout=torch.from_numpy(dark[:, t]))
+    for t, slots in run(evaluated.video_model(clips, gate), clips, show=show, steps=len(clips[0]) - 1):
         if slots.expectation is None:
             raise LociError(
-                f"{subject.name} predicts no frames, which is what this experiment scores: evaluate a network instead."
+                f"{evaluated.name} predicts no frames, which is what this experiment scores: evaluate a network "
+                "instead."
             )
         if t >= first:
             predicted.append(small(slots.expectation.frame))
@@ -128,7 +131,7 @@ def _watch(
         if not (torch.isfinite(ours).all() and torch.isfinite(shares).all()):
             answers.append(f"{clip.source} (seed {clip.seed}) was left out ({label}): its predictions are not numbers.")
             continue
-        target = small(frames[index, first + 1 :].float() / 255)
+        target = small(to_tensor(np.asarray(clip.frames[first + 1 :])))
         scores = score_frames(ours.clamp(0, 1), target, shares.double().numpy(), labels[index][first + 1 :], lpips)
         answers.append(
             InterruptedClip(label, probability, clip.source, clip.seed, first, dark[index, first:-1], scores)
@@ -173,29 +176,28 @@ def score_frames(
     return scores
 
 
-def put_interruptions(results: Results, prefix: str, clips: Sequence[InterruptedClip]) -> None:
+def put_interruptions(results: Results, case: Case, clips: Sequence[InterruptedClip]) -> None:
     """Mean, spread and count of every metric, for all frames, those predicted in the dark, and those in the light."""
     dark = np.concatenate([clip.dark for clip in clips])
-    results.put(f"{prefix}/blackout_rate", float(dark.mean()), "blackout/per-clip-draws", percent=True, n=len(dark))
+    results.put(case, "blackout_rate", float(dark.mean()), "blackout/per-clip-draws", percent=True, n=len(dark))
     for metric in clips[0].scores:
         values = np.concatenate([clip.scores[metric] for clip in clips])
         for name, chosen in (("complete", np.ones_like(dark)), ("blackout", dark), ("visible", ~dark)):
             kept = values[chosen]
-            results.put(f"{prefix}/{name}/{metric}", moments(kept[np.isfinite(kept)]), METRICS[metric],
+            results.put(case.under(name), metric, moments(kept[np.isfinite(kept)]), METRICS[metric],
                         UNITS.get(metric, ""))
 
 
-def put_sweep(results: Results, prefix: str, probabilities: Sequence[float]) -> None:
-    """Curves over the blackout probability, from the numbers that are already there."""
+def put_sweep(results: Results, case: Case, probabilities: Sequence[float]) -> None:
+    """Curves over the blackout probability, from the rows that are already there."""
     for metric in METRICS:
         for part in ("blackout", "visible"):
-            keys = [f"{prefix}/{probability:g}/{part}/{metric}" for probability in probabilities]
-            found = [results.numbers.get(key) for key in keys]
-            if any(number is not None and number.value is not None for number in found):
-                results.series[f"{prefix}/sweep/{part}/{metric}"] = Series(
-                    [100 * probability for probability in probabilities],
-                    [None if number is None else number.value for number in found],
-                    n=[0 if number is None or number.n is None else number.n for number in found],
+            rows = [results.find(case.under(f"{probability:g}", part), metric) for probability in probabilities]
+            if any(row is not None and row.value is not None for row in rows):
+                results.put_curve(
+                    case.under("sweep", part), metric, [100 * probability for probability in probabilities],
+                    [None if row is None else row.value for row in rows],
+                    [0 if row is None or row.n is None else row.n for row in rows],
                 )
 
 

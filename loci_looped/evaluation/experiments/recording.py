@@ -13,18 +13,19 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from loci_looped.baselines.protocol import Slots, VideoModel
+from loci_looped.configs.experiments import BATCH
 from loci_looped.data.clip import Clip
 from loci_looped.data.coordinates import to_pixels
 from loci_looped.data.store.clip_cache import ProgressCallback, no_progress
 from loci_looped.evaluation.metrics.surprise import slot_error
 from loci_looped.evaluation.metrics.tracking import Track
-from loci_looped.utils.errors import LociError
+from loci_looped.inference.pixels import frames_at
+from loci_looped.inference.run import run
 
 Floats = NDArray[np.floating]
 Bools = NDArray[np.bool_]
 Job = TypeVar("Job")
 Answer = TypeVar("Answer")
-BATCH = 8          # clips a model watches together; more are not faster on a CPU
 
 
 @dataclass(frozen=True)
@@ -44,39 +45,24 @@ class Recording:
     visible_areas: Floats | None    # (T, K) summed visible mask expected in the next frame
     slot_errors: Floats | None      # (T, K) the paper's S of the next frame
     frame_errors: Floats | None     # (T,) mean squared error of the next frame
+    believed_areas: Floats | None = None    # (T, K) pixels of the object as believed, painted alone
 
     def track(self) -> Track:
         """For the tracking figures; refuses positions that are not numbers."""
         return Track(self.positions, self.present, self.hidden, self.object_areas)
 
 
-def pictures(clips: Sequence[Clip]) -> tuple[Tensor, Tensor]:
-    """Frames (B, T, 3, H, W) as bytes and backgrounds (B, 3, H, W) in [0, 1]."""
-    lengths = {len(clip) for clip in clips}
-    if len(lengths) > 1:
-        raise LociError(f"Clips that are watched together must be equally long, these have {sorted(lengths)} frames.")
-    frames = torch.from_numpy(np.stack([np.asarray(clip.frames) for clip in clips])).permute(0, 1, 4, 2, 3)
-    backgrounds = torch.from_numpy(np.stack([np.asarray(clip.background) for clip in clips])).permute(0, 3, 1, 2)
-    return frames, backgrounds.float() / 255
-
-
-@torch.no_grad()
 def record(model: VideoModel[Any], clips: Sequence[Clip]) -> list[Recording]:
     """Let the model watch the clips from the first to the last frame."""
-    frames, background = pictures(clips)
-    state = model.initial(background)
-    said: list[dict[str, Tensor | None]] = []
-    length = frames.shape[1]
-    for t in range(length):
-        state, slots = model.step(frames[:, t].float() / 255, state)
-        coming = frames[:, t + 1].float() / 255 if t + 1 < length else None
-        said.append(_said(slots, coming))
-    size = clips[0].size
+    length, size = len(clips[0]), clips[0].size
+    said = [
+        _said(slots, frames_at(clips, t + 1) if t + 1 < length else None) for t, slots in run(model, clips)
+    ]
 
     def over_time(name: str, element: int) -> Floats | None:
         """(T, ...) of one clip; float64, because the figures are sums over thousands of rows."""
         parts = [moment[name] for moment in said]
-        values = [part[element].numpy() for part in parts if part is not None]
+        values = [part[element].cpu().numpy() for part in parts if part is not None]
         if not values:
             return None
         rows = np.stack(values).astype(np.float64)
@@ -95,17 +81,21 @@ def record(model: VideoModel[Any], clips: Sequence[Clip]) -> list[Recording]:
             occlusion=over_time("occlusion", b), gate=over_time("gate", b),
             object_areas=over_time("object_areas", b), visible_areas=over_time("visible_areas", b),
             slot_errors=over_time("slot_errors", b), frame_errors=over_time("frame_errors", b),
+            believed_areas=over_time("believed_areas", b),
         )
         for b in range(len(clips))
     ]
 
 
+@torch.no_grad()
 def _said(slots: Slots, coming: Tensor | None) -> dict[str, Tensor | None]:
-    """The small part of a step that is kept."""
+    """The small part of a step that is kept; `coming` is the next frame, where there is one."""
     next_frame = slots.expectation
     masks = slots.object_masks if next_frame is None or next_frame.object_masks is None else next_frame.object_masks
+    believed = slots.believed_masks
     errors = frame_errors = areas = None
     if next_frame is not None and coming is not None:
+        coming = coming.to(next_frame.frame.device)
         # One film that has gone astray must not take the others of its batch along.
         sound = torch.isfinite(next_frame.frame).all(dim=(1, 2, 3))
         sound = sound & torch.isfinite(next_frame.visible_masks).all(dim=(1, 2, 3))
@@ -117,6 +107,7 @@ def _said(slots: Slots, coming: Tensor | None) -> dict[str, Tensor | None]:
         "positions": slots.positions, "present": slots.presence, "hidden": slots.hidden, "occlusion": slots.occlusion,
         "gate": slots.gate, "object_areas": None if masks is None else masks.sum(dim=(2, 3)),
         "visible_areas": areas, "slot_errors": errors, "frame_errors": frame_errors,
+        "believed_areas": None if believed is None else (believed > 0.5).sum(dim=(2, 3)),
     }
 
 

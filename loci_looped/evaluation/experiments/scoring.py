@@ -10,11 +10,12 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from loci_looped.configs.experiments import BATCH
 from loci_looped.data.clip import Clip, Event, ObjectTruth
 from loci_looped.data.store.clip_cache import ProgressCallback, cached_clip, fill_cache, no_progress
 from loci_looped.data.store.clip_spec import AnyClipSpec
 from loci_looped.evaluation.evaluated_model import EvaluatedModel
-from loci_looped.evaluation.experiments.recording import BATCH, Recording, in_batches, record
+from loci_looped.evaluation.experiments.recording import Recording, in_batches, record
 from loci_looped.evaluation.experiments.test_sets import SetName, set_of
 from loci_looped.evaluation.metrics import official
 from loci_looped.evaluation.metrics.mota import MotCounts, count_events
@@ -62,7 +63,7 @@ class ScoredClip:
 
     def object_of_slot(self) -> NDArray[np.int64]:
         """(K,) the object each slot ended up with; -1 for none."""
-        return self.table.object[-1]
+        return np.asarray(self.table.object[-1])
 
 
 def score(model: str, clip: Clip, recording: Recording) -> ScoredClip:
@@ -110,14 +111,14 @@ def _as_released(
 
 
 def watch_and_score(
-    subject: EvaluatedModel, specs: Sequence[AnyClipSpec], gate: GateKind, *, batch: int = BATCH, workers: int = 1,
+    evaluated: EvaluatedModel, specs: Sequence[AnyClipSpec], gate: GateKind, *, batch: int = BATCH, workers: int = 1,
     on_progress: ProgressCallback = no_progress, label: str = "",
 ) -> tuple[list[ScoredClip], list[str]]:
     """Every clip that can be scored, and a sentence for each that cannot."""
     if not specs:
         raise LociError("The test set is empty: ask for one scene or more.")
     fill_cache(specs, workers, on_progress)
-    name = subject.name if subject.network is None else f"{subject.name} {gate}"
+    name = evaluated.label(gate)
     label = label or f"watching, {name}"
     scored: list[ScoredClip] = []
     failures: list[str] = []
@@ -132,7 +133,7 @@ def watch_and_score(
         for length in sorted({len(clips[index]) for index in usable}):
             chosen = [index for index in usable if len(clips[index]) == length]
             together = [clips[index] for index in chosen]
-            recordings = record(subject.video_model(together, gate), together)
+            recordings = record(evaluated.video_model(together, gate), together)
             for index, recording in zip(chosen, recordings, strict=True):
                 try:
                     answers[index] = score(name, clips[index], recording)

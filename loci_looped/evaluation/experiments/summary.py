@@ -1,22 +1,22 @@
-"""The numbers one wants to see first, as small tables of words: for the terminal, for Markdown, for the page."""
+"""The figures one wants to see first, as small tables of words for the terminal; and how a figure is written."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from loci_looped.evaluation.experiments.results import Results, plain
+from loci_looped.evaluation.experiments.results import Case, Results, Row, plain
 
-Rows = list[list[str]]
-Headline = tuple[str, list[str], Rows]          # title, columns, rows
+Cells = list[list[str]]
+Table = tuple[str, list[str], Cells]            # title, columns, rows
 
 
 @dataclass(frozen=True)
 class Column:
-    """A column of a table over models: its heading, the last part of its key, and how its numbers are shown."""
+    """A column of a table over models: its heading, its metric, and how its figures are shown."""
 
     heading: str
-    key: str
+    metric: str
     spread: bool = False        # show ± and n
 
 
@@ -37,38 +37,42 @@ WINDOWS = {"reappearance": "should reappear (frames 31 to 49)", "screen_falls": 
 CORRELATIONS = {"slot_error": "slot error of the vanished", "visible_mask": "its expected visible area"}
 
 
-def cell(results: Results, key: str, spread: bool = False) -> str:
-    """A number as a table shows it; a dash where there is none."""
-    number = results.numbers.get(key)
-    if number is None or number.value is None:
+def cell(row: Row | None, spread: bool = False) -> str:
+    """A figure as a table shows it; a dash where there is none."""
+    if row is None or row.value is None:
         return "–"
-    text = plain(number.value)
-    return f"{text} ± {plain(number.std)}" if spread and number.std is not None else text
+    text = plain(row.value)
+    return f"{text} ± {plain(row.std)}" if spread and row.std is not None else text
 
 
-def count(results: Results, key: str) -> str:
+def count(row: Row | None) -> str:
     """A whole number, or degrees of freedom."""
-    value = results.value(key)
-    return "–" if value is None else f"{value:.4g}"
+    return "–" if row is None or row.value is None else f"{row.value:.4g}"
 
 
-def models(results: Results, prefix: str, last: str) -> list[str]:
-    """The names between the prefix and a known last part of a key, in the order in which they came."""
-    found = []
-    for key in results.numbers:
-        if key.startswith(prefix + "/") and key.endswith("/" + last):
-            found.append(key[len(prefix) + 1 : -len(last) - 1])
-    return found
+def interval(row: Row | None) -> str:
+    """A figure with its 95 % interval."""
+    if row is None or row.value is None or row.low is None or row.high is None:
+        return "–"
+    return f"{plain(row.value)} [{plain(row.low)}, {plain(row.high)}]"
 
 
-def over_models(results: Results, prefix: str, columns: Sequence[Column]) -> Rows:
-    return [
-        [name, *(cell(results, f"{prefix}/{name}/{column.key}", column.spread) for column in columns)]
-        for name in models(results, prefix, "mota")
-    ]
+def probability(row: Row | None) -> str:
+    """A p-value as people write it."""
+    return "–" if row is None or row.value is None else probability_words(row.value)
 
 
-def headlines(results: Results) -> list[Headline]:
+def probability_words(value: float) -> str:
+    return "< .001" if value < 0.001 else f"{value:.3f}".lstrip("0") if value < 1 else "1"
+
+
+def t_value(results: Results, case: Case) -> str:
+    """t with its degrees of freedom: t(75) = 1.69."""
+    t = cell(results.find(case, "t"))
+    return t if t == "–" else f"t({count(results.find(case, 'degrees'))}) = {t}"
+
+
+def summary(results: Results) -> list[Table]:
     """What the terminal shows of an experiment."""
     return {
         "tracking": _tracking, "ablation": _tracking, "surprise": _surprise, "interruptions": _interruptions,
@@ -76,117 +80,106 @@ def headlines(results: Results) -> list[Headline]:
     }[results.experiment](results)
 
 
-def _upright(results: Results, prefix: str, columns: Sequence[Column]) -> tuple[list[str], Rows]:
+def _upright(results: Results, columns: Sequence[Column]) -> tuple[list[str], Cells]:
     """Measures downwards, models to the right: a terminal is narrow."""
-    names = models(results, prefix, "mota")
+    cases = results.cases(results.experiment, "mota")
     rows = [
-        [column.heading, *(cell(results, f"{prefix}/{name}/{column.key}", column.spread) for name in names)]
+        [column.heading, *(cell(results.find(case, column.metric), column.spread) for case in cases)]
         for column in columns
     ]
-    return ["", *names], rows
+    return ["", *(_short(case) for case in cases)], rows
 
 
-def _tracking(results: Results) -> list[Headline]:
-    prefix, name = results.experiment, results.subject["name"]
-    tables: list[Headline] = [
-        (f"{name}: tracking, error in % of the image diagonal", *_upright(results, prefix, TRACKING)),
-        ("The same as the released code measures it", *_upright(results, prefix, OFFICIAL)),
+def _short(case: Case) -> str:
+    """The gate alone, where there is only one model."""
+    if case.experiment == "ablation" and case.gate:
+        return f"{case.model}/{case.gate}"
+    return case.gate or case.model
+
+
+def _tracking(results: Results) -> list[Table]:
+    tables: list[Table] = [
+        (f"{results.model['name']}: tracking, error in % of the image diagonal", *_upright(results, TRACKING)),
+        ("The same as the released code measures it", *_upright(results, OFFICIAL)),
     ]
     rows = [
-        [model, *(interval(results, f"{prefix}/{model}/difference_{part}") for part in ("visible", "occluded"))]
-        for model in models(results, prefix, "difference_occluded")
+        [_short(case), *(interval(results.find(case, f"difference_{part}")) for part in ("visible", "occluded"))]
+        for case in results.cases(results.experiment, "difference_occluded")
     ]
     if rows:
-        first = results.settings.get("difference_from", "the first")
+        first = _short(Case(results.experiment, *results.settings["difference_from"]))
         tables.append((f"How much larger the error is than that of {first}, with 95 % interval over scenes",
                        ["model", "visible, % points", "occluded, % points"], rows))
     return tables
 
 
-def interval(results: Results, key: str) -> str:
-    number = results.numbers.get(key)
-    if number is None or number.value is None or number.low is None or number.high is None:
-        return "–"
-    return f"{plain(number.value)} [{plain(number.low)}, {plain(number.high)}]"
-
-
-def _surprise(results: Results) -> list[Headline]:
-    tables: list[Headline] = []
-    for gate in models(results, "surprise", "vanished_slots"):
-        tables.append((f"{results.subject['name']}, {gate} gate: largest slot error, vanished against control",
-                       ["window", "vanished", "control", "t", "p, one-sided", "n"], windows(results, gate)))
-        rows = [[words, cell(results, f"surprise/{gate}/correlation_{name}/r"),
-                 probability(results, f"surprise/{gate}/correlation_{name}/p_two_sided")]
-                for name, words in CORRELATIONS.items()]
+def _surprise(results: Results) -> list[Table]:
+    tables: list[Table] = []
+    for case in results.cases("surprise", "vanished_slots"):
+        tables.append((f"{case.model}, {case.gate} gate: largest slot error, vanished against control",
+                       ["window", "vanished", "control", "t", "p, one-sided", "n"], _windows(results, case)))
+        rows = []
+        for name, words in CORRELATIONS.items():
+            own = case.under(f"correlation_{name}")
+            rows.append([words, cell(results.find(own, "r")), probability(results.find(own, "p_two_sided"))])
         tables.append(("Correlation with the sight of those that come back (frames 25 to 39)", ["of", "r", "p"], rows))
-        accuracies = violation_rows(results, gate)
+        accuracies = [
+            [pair.condition[0], *accuracy_cells(results, pair)]
+            for pair in results.cases("violations", "slot_accuracy") if pair.gate == case.gate
+        ]
         if accuracies:
             title = "Matched pairs: how often the impossible film surprises more, in % with 95 % interval (chance: 50)"
             tables.append((title, ["violation", "by slot error", "by frame error", "pairs"], accuracies))
     return tables
 
 
-def windows(results: Results, gate: str) -> Rows:
+def _windows(results: Results, case: Case) -> Cells:
     rows = []
     for name, words in WINDOWS.items():
-        key = f"surprise/{gate}/{name}"
-        degrees = count(results, f"{key}/degrees")
-        t = cell(results, f"{key}/t")
+        own = case.under(name)
+        n = ", ".join(count(results.find(own, f"n_{side}")) for side in ("vanished", "control"))
         rows.append([
-            words, cell(results, f"{key}/vanished_peak", True), cell(results, f"{key}/control_peak", True),
-            t if t == "–" else f"t({degrees}) = {t}", probability(results, f"{key}/p_one_sided"),
-            f"{count(results, f'{key}/n_vanished')}, {count(results, f'{key}/n_control')}",
+            words, cell(results.find(own, "vanished_peak"), True), cell(results.find(own, "control_peak"), True),
+            t_value(results, own), probability(results.find(own, "p_one_sided")), n,
         ])
     return rows
 
 
-def violation_rows(results: Results, gate: str) -> Rows:
-    rows = []
-    for kind in models(results, f"violations/{gate}", "slot_accuracy"):
-        count = results.numbers[f"violations/{gate}/{kind}/slot_accuracy"].n
-        accuracies = (interval(results, f"violations/{gate}/{kind}/{name}_accuracy") for name in ("slot", "frame"))
-        rows.append([kind, *accuracies, str(count)])
-    return rows
+def accuracy_cells(results: Results, case: Case) -> list[str]:
+    """Of matched pairs of one violation: accuracy by slot error, by frame error, and how many pairs."""
+    slot, frame = (results.find(case, f"{measure}_accuracy") for measure in ("slot", "frame"))
+    return [interval(slot), interval(frame), "–" if slot is None else str(slot.n)]
 
 
-def probability(results: Results, key: str) -> str:
-    """A p-value as people write it."""
-    value = results.value(key)
-    return "–" if value is None else probability_words(value)
-
-
-def probability_words(value: float) -> str:
-    return "< .001" if value < 0.001 else f"{value:.3f}".lstrip("0") if value < 1 else "1"
-
-
-INTERRUPTION_COLUMNS = (
-    ("PSNR", "psnr"), ("SSIM", "ssim"), ("LPIPS", "lpips"), ("ARI", "ari"), ("FG-ARI", "fg_ari"), ("mIoU", "miou"),
-    ("AR", "ar"), ("released mIoU", "official_miou"), ("released AR", "official_ar"),
+INTERRUPTIONS = (
+    Column("PSNR", "psnr"), Column("SSIM", "ssim"), Column("LPIPS", "lpips"), Column("ARI", "ari"),
+    Column("FG-ARI", "fg_ari"), Column("mIoU", "miou"), Column("AR", "ar"),
 )
+INTERRUPTIONS_RELEASED = (Column("released mIoU", "official_miou"), Column("released AR", "official_ar"))
 
 
-def _interruptions(results: Results) -> list[Headline]:
-    shown = [(heading, key) for heading, key in INTERRUPTION_COLUMNS if not key.startswith("official")]
-    tables: list[Headline] = []
-    names = [name.partition("/") for name in models(results, "interruptions", "blackout_rate")]
-    for gate in dict.fromkeys(gate for gate, _, _ in names):
+def _interruptions(results: Results) -> list[Table]:
+    cases = results.cases("interruptions", "blackout_rate")
+    tables: list[Table] = []
+    for gate in dict.fromkeys(case.gate for case in cases):
         rows = [
-            [f"{100 * float(share):.0f}", part,
-             *(cell(results, f"interruptions/{gate}/{share}/{part}/{key}") for _, key in shown)]
-            for own, _, share in names if own == gate for part in ("blackout", "visible")
-            if results.value(f"interruptions/{gate}/{share}/{part}/psnr") is not None
+            [f"{100 * float(case.condition[0]):.0f}", part,
+             *(cell(results.find(case.under(part), column.metric)) for column in INTERRUPTIONS)]
+            for case in cases if case.gate == gate for part in ("blackout", "visible")
+            if results.value(case.under(part), "psnr") is not None
         ]
-        tables.append((f"{results.subject['name']}, {gate} gate: what it predicts from dark and from light frames",
-                       ["dark %", "from", *(heading for heading, _ in shown)], rows))
+        tables.append((f"{results.model['name']}, {gate} gate: what it predicts from dark and from light frames",
+                       ["dark %", "from", *(column.heading for column in INTERRUPTIONS)], rows))
     return tables
 
 
-def _imagination(results: Results) -> list[Headline]:
+def _imagination(results: Results) -> list[Table]:
     rows = []
-    for name in models(results, "imagination", "failed"):
-        key = f"imagination/{name}"
-        rows.append([*name.split("/"), interval(results, f"{key}/distance_sum"),
-                     cell(results, f"{key}/official_distance_sum"), cell(results, f"{key}/failed"),
-                     str(results.numbers[f"{key}/distance_sum"].n)])
-    return [(f"{results.subject['name']}: distance summed over the first 10 imagined steps, in image widths",
+    for case in results.cases("imagination", "failed"):
+        scenario, mode = case.condition
+        distance = results.find(case, "distance_sum")
+        rows.append([scenario, _short(case), mode, interval(distance),
+                     cell(results.find(case, "official_distance_sum")), cell(results.find(case, "failed")),
+                     "–" if distance is None else str(distance.n)])
+    return [(f"{results.model['name']}: distance summed over the first 10 imagined steps, in image widths",
              ["balls", "gate", "shown", "all balls", "released", "failed %", "n"], rows)]

@@ -11,7 +11,7 @@ from collections.abc import Callable, Hashable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from loci_looped.evaluation.experiments.results import Results, Series
+from loci_looped.evaluation.experiments.results import Case, Results
 from loci_looped.evaluation.experiments.scoring import ScoredClip
 from loci_looped.evaluation.metrics.statistics import Correlation, TTest, t_test
 from loci_looped.evaluation.metrics.surprise import (
@@ -34,20 +34,20 @@ PER_SLOT = f"{PROTOCOL}+per-slot"          # as released: two slots on one objec
 CORRELATION = f"{PROTOCOL}+per-frame-correlation"
 
 
-def put_surprise(results: Results, prefix: str, clips: Sequence[ScoredClip]) -> None:
-    """Both windows, the correlations and the curves of one model under `prefix`."""
+def put_surprise(results: Results, case: Case, clips: Sequence[ScoredClip]) -> None:
+    """Both windows, the correlations and the curves of one model."""
     if any(clip.recording.slot_errors is None for clip in clips):
         raise LociError(
             "Surprise is the error of a predicted frame, but this model predicts none: evaluate a network instead."
         )
     gone, stayed = slots_of_vanished(clips), slots_of_controls(clips)
-    results.put(f"{prefix}/vanished_slots", len(gone), PROTOCOL)
-    results.put(f"{prefix}/control_slots", len(stayed), PROTOCOL)
+    results.put(case, "vanished_slots", len(gone), PROTOCOL)
+    results.put(case, "control_slots", len(stayed), PROTOCOL)
     for name, window in WINDOWS.items():
-        _put_window(results, f"{prefix}/{name}", window, gone, stayed)
-    _put_correlations(results, prefix, gone, stayed)
+        _put_window(results, case.under(name), window, gone, stayed)
+    _put_correlations(results, case, gone, stayed)
     for name, chosen in (("vanished", gone), ("control", stayed)):
-        _put_curves(results, f"{prefix}/{name}", chosen)
+        _put_curves(results, case.under(name), chosen)
 
 
 SlotRow = tuple[ScoredClip, int]           # one slot of one clip
@@ -93,41 +93,41 @@ def _peaks(rows: Sequence[SlotRow], window: Window) -> tuple[Floats, list[Hashab
 
 
 def _put_window(
-    results: Results, key: str, window: Window, gone: Sequence[SlotRow], stayed: Sequence[SlotRow]
+    results: Results, case: Case, window: Window, gone: Sequence[SlotRow], stayed: Sequence[SlotRow]
 ) -> None:
     try:
         (gone_peaks, gone_names), (stayed_peaks, stayed_names) = _peaks(gone, window), _peaks(stayed, window)
     except LociError as error:
-        results.warn(f"{key}: {error}")
+        results.warn(f"{case}: {error}")
         return
     vanished, control = mean_over_networks(gone_peaks, gone_names), mean_over_networks(stayed_peaks, stayed_names)
     for name, values in (("vanished", vanished), ("control", control)):
-        results.put(f"{key}/{name}_peak", moments(values), PROTOCOL)
+        results.put(case, f"{name}_peak", moments(values), PROTOCOL)
         numbers = [float(number) for number in range(len(values))]
-        results.series[f"{key}/{name}_peaks"] = Series(numbers, [float(value) for value in values])
-    _put_test(results, key, PROTOCOL, lambda: compare(vanished, control))
-    _put_test(results, f"{key}/welch", WELCH, lambda: t_test(vanished, control, equal_variances=False))
-    _put_test(results, f"{key}/per_slot", PER_SLOT, lambda: compare(gone_peaks, stayed_peaks))
+        results.put_curve(case, f"{name}_peaks", numbers, [float(value) for value in values])
+    _put_test(results, case, PROTOCOL, lambda: compare(vanished, control))
+    _put_test(results, case.under("welch"), WELCH, lambda: t_test(vanished, control, equal_variances=False))
+    _put_test(results, case.under("per_slot"), PER_SLOT, lambda: compare(gone_peaks, stayed_peaks))
 
 
-def _put_test(results: Results, key: str, protocol: str, test: Callable[[], TTest]) -> None:
+def _put_test(results: Results, case: Case, protocol: str, test: Callable[[], TTest]) -> None:
     try:
         found = test()
     except LociError as error:
         if protocol == PROTOCOL:            # its variants fail for the same reason
-            results.warn(f"{key}: no t-test. {error}")
-        results.put(f"{key}/t", None, protocol)
+            results.warn(f"{case}: no t-test. {error}")
+        results.put(case, "t", None, protocol)
         return
-    results.put(f"{key}/t", found.t, protocol, n=found.n_first + found.n_second)
-    results.put(f"{key}/degrees", found.degrees, protocol)
-    results.put(f"{key}/p_one_sided", found.one_sided, protocol)
-    results.put(f"{key}/p_two_sided", found.two_sided, protocol)
-    results.put(f"{key}/effect", found.effect, protocol, "Cohen's d")
-    results.put(f"{key}/n_vanished", found.n_first, protocol)
-    results.put(f"{key}/n_control", found.n_second, protocol)
+    results.put(case, "t", found.t, protocol, n=found.n_first + found.n_second)
+    results.put(case, "degrees", found.degrees, protocol)
+    results.put(case, "p_one_sided", found.one_sided, protocol)
+    results.put(case, "p_two_sided", found.two_sided, protocol)
+    results.put(case, "effect", found.effect, protocol, "Cohen's d")
+    results.put(case, "n_vanished", found.n_first, protocol)
+    results.put(case, "n_control", found.n_second, protocol)
 
 
-def _put_correlations(results: Results, prefix: str, gone: Sequence[SlotRow], stayed: Sequence[SlotRow]) -> None:
+def _put_correlations(results: Results, case: Case, gone: Sequence[SlotRow], stayed: Sequence[SlotRow]) -> None:
     """Does what is expected of the vanished follow what can be seen of those that come back? (frames 25 to 39)"""
     def stacked(rows: Sequence[SlotRow], values: Callable[[SlotRow], Floats]) -> Floats:
         if not rows:
@@ -148,26 +148,27 @@ def _put_correlations(results: Results, prefix: str, gone: Sequence[SlotRow], st
         try:
             found = follow(stacked(gone, values), stacked(stayed, seen_again))
         except LociError as error:
-            results.warn(f"{prefix}: no correlation of the {name.replace('_', ' ')}. {error}")
-        key = f"{prefix}/correlation_{name}"
-        results.put(f"{key}/r", None if found is None else found.r, CORRELATION)
+            results.warn(f"{case}: no correlation of the {name.replace('_', ' ')}. {error}")
+        own = case.under(f"correlation_{name}")
+        results.put(own, "r", None if found is None else found.r, CORRELATION)
         if found is not None:
-            results.put(f"{key}/degrees", found.degrees, CORRELATION)
-            results.put(f"{key}/p_two_sided", found.two_sided, CORRELATION)
+            results.put(own, "degrees", found.degrees, CORRELATION)
+            results.put(own, "p_two_sided", found.two_sided, CORRELATION)
 
 
-def _put_curves(results: Results, key: str, rows: Sequence[SlotRow]) -> None:
+def _put_curves(results: Results, case: Case, rows: Sequence[SlotRow]) -> None:
     """The paper's figure: slot error, expected visible area and both gates, frame by frame."""
     if not rows:
         return
     length = min(len(clip.recording.present) for clip, _ in rows) - 1
     frames = np.arange(length)
-    results.curve(f"{key}/slot_error_over_time", frames, np.stack([_errors(row)[:length] for row in rows], axis=1))
+    errors = np.stack([_errors(row)[:length] for row in rows], axis=1)
+    results.put_mean_curve(case, "slot_error_over_time", frames, errors)
     areas = [clip.recording.visible_areas for clip, _ in rows]
-    results.curve(f"{key}/visible_area_over_time", frames, np.stack(
+    results.put_mean_curve(case, "visible_area_over_time", frames, np.stack(
         [area[:length, slot] for area, (_, slot) in zip(areas, rows, strict=True) if area is not None], axis=1))
     visible = [(clip.table.visible & clip.recording.present)[:length, slot].astype(np.float64) for clip, slot in rows]
-    results.curve(f"{key}/visible_over_time", frames, np.stack(visible, axis=1))
+    results.put_mean_curve(case, "visible_over_time", frames, np.stack(visible, axis=1))
     gates = [clip.recording.gate for clip, _ in rows]
     if any(gate is None for gate in gates):
         return
@@ -176,4 +177,4 @@ def _put_curves(results: Results, key: str, rows: Sequence[SlotRow]) -> None:
         for gate, (clip, slot) in zip(gates, rows, strict=True):
             assert gate is not None
             openings.append(np.where(clip.recording.present[:length, slot], gate[:length, slot, index], np.nan))
-        results.curve(f"{key}/{name}_gate_over_time", frames, np.stack(openings, axis=1))
+        results.put_mean_curve(case, f"{name}_gate_over_time", frames, np.stack(openings, axis=1))

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from loci_looped.evaluation.experiments.results import Results
+from loci_looped.evaluation.experiments.results import Case, Results
 from loci_looped.evaluation.experiments.scoring import ScoredClip
 from loci_looped.evaluation.metrics import mota, official, tracking
 from loci_looped.evaluation.metrics.statistics import bootstrap
@@ -20,35 +20,35 @@ Floats = NDArray[np.floating]
 DRAWS = 2000        # of the intervals over scenes
 
 
-def put_tracking(results: Results, prefix: str, clips: Sequence[ScoredClip]) -> None:
-    """All tracking figures of one model under `prefix`; the paper's are those of the control scenes."""
+def put_tracking(results: Results, case: Case, clips: Sequence[ScoredClip]) -> None:
+    """All tracking figures of one model; the paper's are those of the control scenes."""
     control = [clip for clip in clips if clip.set == "control"]
     surprise = [clip for clip in clips if clip.set == "surprise"]
     if control:
-        _put_errors(results, prefix, control)
-        _put_finding(results, prefix, control)
-        _put_gates(results, prefix, control)
-        _put_official(results, prefix, control)
-        _put_curves(results, prefix, control)
+        _put_errors(results, case, control)
+        _put_finding(results, case, control)
+        _put_gates(results, case, control)
+        _put_official(results, case, control)
+        _put_curves(results, case, control)
     else:
         results.warn("There is no control scene, so the tracking table is empty.")
     for name, chosen in (("", control), ("_surprise", surprise)):
         if chosen:
-            _put_mota(results, prefix, name, chosen)
+            _put_mota(results, case, name, chosen)
 
 
-def _put_errors(results: Results, prefix: str, clips: Sequence[ScoredClip]) -> None:
+def _put_errors(results: Results, case: Case, clips: Sequence[ScoredClip]) -> None:
     summary = summarise([clip.table for clip in clips])
     for name, value, visible in (
         ("visible", summary.visible, True), ("occluded", summary.occluded, False), ("overall", summary.overall, None),
     ):
-        results.put(f"{prefix}/error_{name}", value, tracking.PROTOCOL, percent=True,
+        results.put(case, f"error_{name}", value, tracking.PROTOCOL, percent=True,
                     interval=_over_scenes(clips, visible))
     rate = summary.success_rate
-    results.put(f"{prefix}/successful", rate, tracking.PROTOCOL, percent=True, n=summary.tried)
+    results.put(case, "successful", rate, tracking.PROTOCOL, percent=True, n=summary.tried)
     if summary.tried == 0:
         results.warn(
-            f"{prefix}: no slot held a visible mover in the first {tracking.FIRST_SEEN_BEFORE} frames, so there is "
+            f"{case}: no slot held a visible mover in the first {tracking.FIRST_SEEN_BEFORE} frames, so there is "
             "nothing to track. Is the network trained?"
         )
 
@@ -73,38 +73,49 @@ def scene_sums(clips: Sequence[ScoredClip], visible: bool | None) -> tuple[Float
     return sums, np.array([float(rows.sum()) for rows in chosen])
 
 
-def _put_finding(results: Results, prefix: str, clips: Sequence[ScoredClip]) -> None:
+def _put_finding(results: Results, case: Case, clips: Sequence[ScoredClip]) -> None:
     """How many movers were found at all, and by how many slots: errors alone could be bought by looking away."""
+    movers, found, slots = finding(clips)
+    results.put(case, "movers_found", found / max(1, movers), tracking.PROTOCOL, percent=True, n=movers)
+    results.put(case, "slots_per_mover", slots / found if found else None, tracking.PROTOCOL, n=found)
+
+
+def finding(clips: Sequence[ScoredClip]) -> tuple[int, int, int]:
+    """How many movers there are, how many of them some slot held while they could be seen, and how many slots did."""
     movers = sum(int(clip.movers.sum()) for clip in clips)
     found = sum(int((clip.held & clip.movers).sum()) for clip in clips)
     slots = sum(int(clip.rows.any(axis=0).sum()) for clip in clips)
-    results.put(f"{prefix}/movers_found", found / max(1, movers), tracking.PROTOCOL, percent=True, n=movers)
-    results.put(f"{prefix}/slots_per_mover", slots / found if found else None, tracking.PROTOCOL, n=found)
+    return movers, found, slots
 
 
-def _put_gates(results: Results, prefix: str, clips: Sequence[ScoredClip]) -> None:
+def _put_gates(results: Results, case: Case, clips: Sequence[ScoredClip]) -> None:
     """Openings and the paper's inner-loop share over the rows of the tracking error."""
     if any(clip.recording.gate is None for clip in clips):
         return
     for name, visible in (("visible", True), ("occluded", False)):
-        parts = []
-        for clip in clips:
-            assert clip.recording.gate is not None
-            parts.append(clip.recording.gate[clip.rows & (clip.table.visible == visible)])
-        openings = np.concatenate(parts)                                            # (N, 2)
-        results.put(f"{prefix}/inner_loop_{name}", moments(1 - openings.mean(axis=-1)), "gate/1-mean-opening",
+        openings = gate_openings(clips, visible)
+        results.put(case, f"inner_loop_{name}", moments(1 - openings.mean(axis=-1)), "gate/1-mean-opening",
                     percent=True)
         for index, gate in enumerate(("gestalt", "position")):
-            results.put(f"{prefix}/{gate}_gate_{name}", moments(openings[:, index]), "gate/mean-opening")
+            results.put(case, f"{gate}_gate_{name}", moments(openings[:, index]), "gate/mean-opening")
 
 
-def _put_official(results: Results, prefix: str, clips: Sequence[ScoredClip]) -> None:
+def gate_openings(clips: Sequence[ScoredClip], visible: bool) -> Floats:
+    """(N, 2) openings for gestalt and position at the rows of movers that can, or cannot, be seen."""
+    parts = []
+    for clip in clips:
+        assert clip.recording.gate is not None
+        parts.append(clip.recording.gate[clip.rows & (clip.table.visible == visible)])
+    return np.concatenate(parts)
+
+
+def _put_official(results: Results, case: Case, clips: Sequence[ScoredClip]) -> None:
     for name, visible in (("visible", True), ("occluded", False)):
         errors = _official_errors(clips, visible)
-        results.put(f"{prefix}/official_error_{name}", errors, official.PROTOCOL, percent=True)
+        results.put(case, f"official_error_{name}", errors, official.PROTOCOL, percent=True)
     tried = sum(clip.official_success[0] for clip in clips)
     succeeded = sum(clip.official_success[1] for clip in clips)
-    results.put(f"{prefix}/official_successful", succeeded / tried if tried else None, official.PROTOCOL, percent=True,
+    results.put(case, "official_successful", succeeded / tried if tried else None, official.PROTOCOL, percent=True,
                 n=tried)
 
 
@@ -118,16 +129,16 @@ def _official_errors(clips: Sequence[ScoredClip], visible: bool) -> Moments:
     return moments(np.concatenate(parts))
 
 
-def _put_mota(results: Results, prefix: str, name: str, clips: Sequence[ScoredClip]) -> None:
+def _put_mota(results: Results, case: Case, name: str, clips: Sequence[ScoredClip]) -> None:
     pooled = mota.total(clip.counts for clip in clips)
-    results.put(f"{prefix}/mota{name}", pooled.mota, mota.PROTOCOL, n=pooled.objects)
+    results.put(case, f"mota{name}", pooled.mota, mota.PROTOCOL, n=pooled.objects)
     for part in ("recall", "precision", "misses", "false_positives", "switches"):
-        results.put(f"{prefix}/mota{name}_{part}", getattr(pooled, part), mota.PROTOCOL)
+        results.put(case, f"mota{name}_{part}", getattr(pooled, part), mota.PROTOCOL)
     released = mota.total(clip.official_counts for clip in clips)
-    results.put(f"{prefix}/official_mota{name}", released.mota, official.PROTOCOL, n=released.objects)
+    results.put(case, f"official_mota{name}", released.mota, official.PROTOCOL, n=released.objects)
 
 
-def _put_curves(results: Results, prefix: str, clips: Sequence[ScoredClip]) -> None:
+def _put_curves(results: Results, case: Case, clips: Sequence[ScoredClip]) -> None:
     """Error, openings and visibility over time, over all (clip, slot) pairs that hold a mover."""
     frames = np.arange(min(len(clip.seen) for clip in clips))
     errors, hidden, openings = [], [], []
@@ -137,9 +148,9 @@ def _put_curves(results: Results, prefix: str, clips: Sequence[ScoredClip]) -> N
         hidden.append(np.where(rows, ~clip.table.visible[: len(frames)], np.nan))
         if clip.recording.gate is not None:
             openings.append(np.where(rows[..., None], clip.recording.gate[: len(frames)], np.nan))
-    results.curve(f"{prefix}/error_over_time", frames, np.concatenate(errors, axis=1))
-    results.curve(f"{prefix}/hidden_share_over_time", frames, np.concatenate(hidden, axis=1).astype(np.float64))
+    results.put_mean_curve(case, "error_over_time", frames, np.concatenate(errors, axis=1))
+    results.put_mean_curve(case, "hidden_share_over_time", frames, np.concatenate(hidden, axis=1).astype(np.float64))
     if openings:
         stacked = np.concatenate(openings, axis=1)
-        results.curve(f"{prefix}/gestalt_gate_over_time", frames, stacked[..., 0])
-        results.curve(f"{prefix}/position_gate_over_time", frames, stacked[..., 1])
+        results.put_mean_curve(case, "gestalt_gate_over_time", frames, stacked[..., 0])
+        results.put_mean_curve(case, "position_gate_over_time", frames, stacked[..., 1])

@@ -12,13 +12,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from loci_looped.configs.experiments import BATCH
 from loci_looped.configs.scenes import VIOLATIONS, ViolationKind
 from loci_looped.data.coordinates import Size
 from loci_looped.data.store.clip_cache import ProgressCallback, no_progress
 from loci_looped.data.store.clip_spec import ClipSpec
 from loci_looped.evaluation.evaluated_model import EvaluatedModel
-from loci_looped.evaluation.experiments.recording import BATCH
-from loci_looped.evaluation.experiments.results import Results
+from loci_looped.evaluation.experiments.results import Case, Results
 from loci_looped.evaluation.experiments.scoring import ScoredClip, watch_and_score
 from loci_looped.evaluation.experiments.test_sets import pair_specs
 from loci_looped.evaluation.metrics.statistics import pairwise_accuracy
@@ -43,14 +43,14 @@ def all_pairs(count: int, size: Size, seed: int, kinds: Sequence[ViolationKind] 
 
 
 def put_violations(
-    results: Results, prefix: str, subject: EvaluatedModel, gate: GateKind, pairs: Sequence[Pairs], *,
+    results: Results, case: Case, evaluated: EvaluatedModel, gate: GateKind, pairs: Sequence[Pairs], *,
     batch: int = BATCH, workers: int = 1, on_progress: ProgressCallback = no_progress, seed: int = 0,
 ) -> list[ScoredClip]:
     """Accuracy with its bootstrap interval for each kind and for all together; returns the watched clips."""
     unique = {spec.key(): spec for group in pairs for pair in group.specs for spec in pair}
     scored, failures = watch_and_score(
-        subject, list(unique.values()), gate, batch=batch, workers=workers, on_progress=on_progress,
-        label=f"watching pairs, {subject.name} {gate}",
+        evaluated, list(unique.values()), gate, batch=batch, workers=workers, on_progress=on_progress,
+        label=f"watching pairs, {evaluated.label(gate)}",
     )
     for sentence in failures:
         results.fail(sentence)
@@ -62,22 +62,22 @@ def put_violations(
         watched = [(by_key[control.key()], by_key[violation.key()]) for control, violation in group.specs]
         whole = [(usual, strange) for usual, strange in watched if usual is not None and strange is not None]
         if not whole:
-            results.warn(f"{prefix}: none of the {group.kind} pairs could be scored.")
+            results.warn(f"{case}: none of the {group.kind} pairs could be scored.")
             continue
         for name in PROTOCOLS:
             values = [(surprise(usual, strange, name), surprise(strange, strange, name)) for usual, strange in whole]
             everything[name] += values
-            _put(results, f"{prefix}/{group.kind}/{name}", values, name, seed)
+            _put(results, case.under(group.kind), values, name, seed)
     for name, values in everything.items():
         if values:
-            _put(results, f"{prefix}/all/{name}", values, name, seed)
+            _put(results, case.under("all"), values, name, seed)
     return scored
 
 
-def _put(results: Results, key: str, values: Sequence[tuple[float, float]], name: str, seed: int) -> None:
+def _put(results: Results, case: Case, values: Sequence[tuple[float, float]], name: str, seed: int) -> None:
     usual, strange = (np.array(column) for column in zip(*values, strict=True))
     estimate = pairwise_accuracy(strange, usual, seed)
-    results.put(f"{key}_accuracy", estimate, PROTOCOLS[name], percent=True)
+    results.put(case, f"{name}_accuracy", estimate, PROTOCOLS[name], percent=True)
 
 
 def surprise(clip: ScoredClip, violation: ScoredClip, measure: str) -> float:

@@ -22,11 +22,6 @@ def mse(prediction: Tensor, target: Tensor) -> Tensor:
     return (prediction.double() - target.double()).square().mean(dim=(-3, -2, -1))
 
 
-def summed_mse(prediction: Tensor, target: Tensor) -> Tensor:
-    """(..., C, H, W) -> (...) squared error summed over pixels, averaged over channels: the published "MSE"."""
-    return mse(prediction, target) * prediction.shape[-2] * prediction.shape[-1]
-
-
 def psnr(prediction: Tensor, target: Tensor) -> Tensor:
     """(..., C, H, W) -> (...) peak signal-to-noise ratio in decibel; infinite where the images are equal."""
     return -10 * torch.log10(mse(prediction, target))

@@ -43,11 +43,6 @@ class MotCounts:
         return 1 - _share(self.misses + self.switches + self.false_positives, self.objects)
 
     @property
-    def motp(self) -> float:
-        """Mean distance of the pairs found, in the unit of the distances given."""
-        return _share(self.distance, self.matches + self.switches)
-
-    @property
     def recall(self) -> float:
         return _share(self.matches + self.switches, self.objects)
 

@@ -7,7 +7,6 @@ Coordinates here are the release's: (row, column) in [-1, 1] from edge to edge o
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -27,7 +26,6 @@ STRETCH = np.array([1.5, 1.0])           # of (row, column); the longer axis is 
 DIAGONAL = math.sqrt(13)
 LARGEST_SQUARED_DISTANCE = 0.1 * DIAGONAL    # meant as 10 % of the diagonal, used on squares: 16.65 % of it
 SMALLEST_AREA = 100.0                    # pixels, whatever the resolution
-JUMP_IN_DEPTH = 0.2                      # an object whose depth jumps by more has been removed or inserted
 
 
 @dataclass(frozen=True)
@@ -41,7 +39,7 @@ class OfficialRows:
 
 def official_coordinates(pixels: Floats, size: tuple[int, int]) -> Floats:
     """(..., 2) pixels with 0 at the first pixel's centre -> (..., 2) in [-1, 1] from edge to edge."""
-    return (pixels + 0.5) / np.asarray(size) * 2 - 1
+    return np.asarray((pixels + 0.5) / np.asarray(size) * 2 - 1)
 
 
 def official_association(positions: Floats, may_bind: Bools, truth: Floats) -> Integers:
@@ -72,15 +70,6 @@ def official_tracking_rows(
     return OfficialRows(objects, np.where(inside, error, 0.0), inside)
 
 
-def official_baseline_positions(masks: Bools) -> Floats:
-    """(T, K, H, W) -> (T, K, 2) box centres as (column, row): the axes are swapped against the truth.
-
-    Perfect masks of an object that crosses the image at row -0.07 score 24.6 +- 14.2 %. An empty mask sits at (-1, -1).
-    """
-    centres = np.nan_to_num(box_centres(masks), nan=0.0)
-    return (centres / np.array(masks.shape[-2:]) * 2 - 1)[..., ::-1]
-
-
 def official_success(rows: OfficialRows, bound: Bools, visible: Bools, screens: Bools) -> tuple[Bools, Bools]:
     """(K,) which slots are tried, which succeed; visible (T, O), screens (O,). The screen flag is read at frame 1."""
     frames = np.arange(len(bound))[:, None]
@@ -105,25 +94,6 @@ def official_mota(positions: Floats, bound: Bools, truth: Floats, areas: Floats 
     if areas is not None:
         hypotheses = hypotheses & (areas > SMALLEST_AREA)
     return clear_mot(squared, objects, hypotheses)
-
-
-def official_vanishing(depths: Floats) -> Bools:
-    """(T, O) depths, rescaled as 2 z - 1 -> (O,) does the depth jump between two frames (an object taken away)?"""
-    with np.errstate(invalid="ignore"):
-        return np.asarray((np.abs(np.diff(depths, axis=0)) > JUMP_IN_DEPTH).any(axis=0))
-
-
-def official_slot_error(slot_errors: Floats, size: tuple[int, int]) -> Floats:
-    """The paper's slot error S as the release stores it: averaged over the pixels and channels of the image."""
-    return slot_errors / (3 * size[0] * size[1])
-
-
-def official_peaks(peaks: Floats, groups: Sequence[tuple[str, int, int]]) -> dict[tuple[str, int, int], float]:
-    """Largest slot error per (set, scene, slot): the nets are merged, although their slots hold other objects."""
-    largest: dict[tuple[str, int, int], float] = {}
-    for peak, group in zip(peaks, groups, strict=True):
-        largest[group] = max(float(peak), largest.get(group, -math.inf))
-    return largest
 
 
 def official_ball_positions(masks: Bools) -> Floats:

@@ -22,7 +22,7 @@ def official_labels(masks: Floats, threshold: float = FOREGROUND_THRESHOLD) -> L
     """(..., N, H, W) -> (..., H, W) winning channel; pixels nobody claims go to the channel of the weakest maximum."""
     weakest = masks.max(axis=(-2, -1)).argmin(axis=-1)[..., None, None]
     unclaimed = masks.max(axis=-3) < threshold
-    return np.where(unclaimed, weakest, masks.argmax(axis=-3))
+    return np.asarray(np.where(unclaimed, weakest, masks.argmax(axis=-3)))
 
 
 def official_mean_iou(truth: Labels, channels: Labels) -> Floats:

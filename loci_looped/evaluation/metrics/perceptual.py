@@ -103,7 +103,8 @@ class PerceptualDistance:
         if not (torch.isfinite(prediction).all() and torch.isfinite(target).all()):
             raise LociError("An image contains values that are not numbers: it cannot be compared.")
         first, second = (images.reshape(-1, *images.shape[-3:]) for images in (prediction, target))
-        chunks = [self._distance(a, b) for a, b in zip(first.split(AT_ONCE), second.split(AT_ONCE), strict=True)]
+        pairs = zip(torch.split(first, AT_ONCE), torch.split(second, AT_ONCE), strict=True)
+        chunks = [self._distance(a, b) for a, b in pairs]
         return torch.cat(chunks).reshape(prediction.shape[:-3])
 
     def _distance(self, first: Tensor, second: Tensor) -> Tensor:

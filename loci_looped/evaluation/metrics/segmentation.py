@@ -74,7 +74,7 @@ def mask_overlaps(truth: Labels, prediction: Labels) -> Floats:
     """(..., H, W) twice -> (..., R, C) intersection over union of objects 1..R with slots 1..C."""
     table = contingency(truth, prediction)
     union = table.sum(axis=-1, keepdims=True) + table.sum(axis=-2, keepdims=True) - table
-    return (table / np.maximum(union, 1))[..., 1:, 1:]
+    return np.asarray((table / np.maximum(union, 1))[..., 1:, 1:])
 
 
 def label_boxes(labels: Labels) -> Floats:
@@ -94,7 +94,7 @@ def matched(scores: Floats) -> Floats:
 def _occurring(labels: Labels) -> NDArray[np.integer]:
     """(..., H, W) -> (...) how many labels other than the background occur."""
     names = np.arange(1, int(labels.max()) + 1)
-    return (labels[..., None, :, :] == names[:, None, None]).any(axis=(-2, -1)).sum(axis=-1)
+    return np.asarray((labels[..., None, :, :] == names[:, None, None]).any(axis=(-2, -1)).sum(axis=-1))
 
 
 def _share(part: Floats, whole: NDArray[np.integer]) -> Floats:

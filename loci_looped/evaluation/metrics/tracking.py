@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -114,7 +115,7 @@ def associate(positions: Floats, may_bind: Bools, targets: Floats) -> Integers:
     return np.where(locked, nearest, -1).astype(np.int64)
 
 
-def of_object(values: NDArray, objects: Integers) -> NDArray:
+def of_object(values: NDArray[Any], objects: Integers) -> NDArray[Any]:
     """Pick for each frame and slot the value (T, O, ...) of its object; where there is none, that of object 0."""
     return values[np.arange(len(values))[:, None], np.maximum(objects, 0)]
 

@@ -17,7 +17,8 @@ from loci_looped.data.store.clip_cache import cached_clip
 from loci_looped.data.store.clip_spec import ClipSpec
 from loci_looped.evaluation.evaluated_model import EvaluatedModel
 from loci_looped.inference.stream import CLIP_FPS
-from loci_looped.inference.watch import FrameResult, as_loci
+from loci_looped.inference.watch import FrameResult, watch
+from loci_looped.model import LociLooped
 from loci_looped.viz.canvas import Picture, factor_for
 from loci_looped.viz.overlay import overlay
 from loci_looped.viz.panel import slot_panel
@@ -36,35 +37,34 @@ class Film:
     strip: bytes
 
 
-def films_of(subject: EvaluatedModel, seed: int) -> list[Film]:
+def films_of(model: EvaluatedModel, seed: int) -> list[Film]:
     """Scenes of the network's own world: a control and a surprise, or balls if its pictures are square."""
-    if subject.network is None:
+    if model.network is None:
         return []
-    made = []
-    for title, note, spec in _scenes(subject, seed):
-        made.append(_film(subject, f"{subject.name}: {title}", note, cached_clip(spec)))
-    return made
+    return [
+        _film(model.network, f"{model.name}: {title}", note, cached_clip(spec))
+        for title, note, spec in _scenes(model, seed)
+    ]
 
 
-def _scenes(subject: EvaluatedModel, seed: int) -> list[tuple[str, str, ClipSpec]]:
-    if subject.frame[0] == subject.frame[1]:
+def _scenes(model: EvaluatedModel, seed: int) -> list[tuple[str, str, ClipSpec]]:
+    if model.frame[0] == model.frame[1]:
         return [(f"balls, sequence {seed} of the test set", "Three balls that bounce off each other.",
-                 ClipSpec("balls-interaction-test", seed, subject.frame, range(60)))]
-    control = ClipSpec("vanish-control", seed, subject.frame)
-    surprise = ClipSpec("violations-vanish", seed, subject.frame)
+                 ClipSpec("balls-interaction-test", seed, model.frame, range(60)))]
+    control = ClipSpec("vanish-control", seed, model.frame)
+    surprise = ClipSpec("violations-vanish", seed, model.frame)
     return [
         (f"control scene {seed}", "Two objects pass behind the screen and come out again; then it falls.", control),
         (f"surprise scene {seed}", "The same, but while it is hidden one of the two is taken away.", surprise),
     ]
 
 
-def _film(subject: EvaluatedModel, title: str, note: str, clip: Clip) -> Film:
-    assert subject.network is not None
+def _film(network: LociLooped, title: str, note: str, clip: Clip) -> Film:
     moments: list[FrameResult] = []
     chosen = {round(number) for number in np.linspace(0.08 * len(clip), 0.95 * (len(clip) - 1), COLUMNS)}
 
     def pictures() -> Iterator[Picture]:
-        for seen in as_loci(subject.network).watch(clip):       # type: ignore[arg-type]
+        for seen in watch(network, clip):
             if seen.number in chosen:
                 moments.append(seen)
             yield _pair(seen)

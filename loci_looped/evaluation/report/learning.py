@@ -66,7 +66,7 @@ def learning_figures(run: Path) -> list[Chart]:
         Chart(f"{name}: tracking error", "update", "% of diagonal", [
             curve(records, "validation", "visible_error", "visible", 1),
             curve(records, "validation", "occluded_error", "occluded", 3)],
-            shades, "The quick validation on scenes that are neither trained nor tested on.", dots=True),
+            shades, "Validation on scenes that are neither trained nor tested on.", dots=True),
         Chart(f"{name}: found and kept", "update", "%", [
             curve(records, "validation", "movers_found", "movers found", 1),
             curve(records, "validation", "successful", "successful trackings", 2)], shades, top=100.0, dots=True),

@@ -20,7 +20,7 @@ def markdown(found: Sequence[Results], title: str = "Results") -> str:
         f"# {title}",
         "Written by `loci report --markdown`; do not edit by hand. Errors are in % of the image diagonal, ± is one "
         "standard deviation over rows, brackets are 95 % intervals.",
-        "## What was measured", _subjects(found),
+        "## What was measured", _measured(found),
     ]
     parts += [_section(table) for table in tables(found)]
     notes = [f"- {sentence}" for results in found for sentence in (*results.notes, *results.failures)]
@@ -56,13 +56,13 @@ def write_between(path: Path, text: str) -> None:
     write_text(path, head + BEGIN + "\n" + text.strip() + "\n" + END + rest.split(END)[1])
 
 
-def _subjects(found: Sequence[Results]) -> str:
+def _measured(found: Sequence[Results]) -> str:
     lines = []
     for results in found:
-        facts = ", ".join(f"{name} {value}" for name, value in results.subject.items()
+        facts = ", ".join(f"{name} {value}" for name, value in results.model.items()
                           if name not in ("name", "beside", "kind", "command") and not isinstance(value, dict | list))
         partial = "" if results.complete and not results.failures else " **Partial: see the notes.**"
-        lines.append(f"- {results.experiment} of **{results.subject['name']}**: `{results.command}` ({facts}){partial}")
+        lines.append(f"- {results.experiment} of **{results.model['name']}**: `{results.command}` ({facts}){partial}")
     return "\n".join(lines)
 
 

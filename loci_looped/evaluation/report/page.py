@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from loci_looped.evaluation.experiments.results import Results, plain
+from loci_looped.evaluation.experiments.results import Case, Results, plain
 from loci_looped.evaluation.report.charts import figure
 from loci_looped.evaluation.report.figures import figures
 from loci_looped.evaluation.report.films import Film
@@ -17,6 +17,7 @@ from loci_looped.evaluation.report.learning import learning_figures, strips
 from loci_looped.evaluation.report.published import sources
 from loci_looped.evaluation.report.tables import Table, called, tables
 from loci_looped.utils.atomic import write_text
+from loci_looped.viz.colours import css
 
 TEMPLATE = Path(__file__).with_name("page.html")
 EXPERIMENT_WORDS = {
@@ -38,7 +39,7 @@ class Report:
 
 def write_report(path: Path, report: Report) -> None:
     """Write the page, whole or not at all."""
-    page = TEMPLATE.read_text(encoding="utf-8")
+    page = TEMPLATE.read_text(encoding="utf-8").replace("/*PALETTE*/", css())
     title = html.escape(report.title)
     # Functions, because a replacement text would have its backslashes interpreted.
     page = page.replace("<!--TITLE-->", title)
@@ -68,13 +69,13 @@ def content(report: Report) -> str:
 
 
 def _partial(found: Sequence[Results]) -> list[str]:
-    told = []
+    sentences = []
     for results in found:
         if not results.complete or results.failures:
             reasons = " ".join(results.failures[:2]) or "It was stopped before its end."
             more = f" ({len(results.failures) - 2} more below.)" if len(results.failures) > 2 else ""
-            told.append(f"The results of {results.experiment} are partial. {reasons}{more}")
-    return told
+            sentences.append(f"The results of {results.experiment} are partial. {reasons}{more}")
+    return sentences
 
 
 def leads(found: Sequence[Results]) -> list[str]:
@@ -88,28 +89,30 @@ def leads(found: Sequence[Results]) -> list[str]:
 
 
 def _tracking_lead(results: Results) -> list[str]:
-    name = results.subject["name"]
-    gate = "kalman" if name == "kalman" else next(
-        (gate for gate in ("learned", "open") if f"tracking/{gate}/mota" in results.numbers), "")
-    key = f"tracking/{gate}"
-    if results.value(f"{key}/error_visible") is None:
+    cases = results.cases("tracking", "mota")
+    case = min(cases, key=lambda case: _GATES.index(case.gate) if case.gate in _GATES else len(_GATES), default=None)
+    seen = None if case is None else results.value(case, "error_visible")
+    if case is None or seen is None:
+        name = results.model["name"]
         return [f"{name} never took hold of a moving object, so it has no tracking error. Is it trained?"]
-    seen, hidden, kept, found = (results.value(f"{key}/{part}") for part in
-                                 ("error_visible", "error_occluded", "successful", "movers_found"))
+    hidden, kept, found = (results.value(case, metric) for metric in ("error_occluded", "successful", "movers_found"))
     unseen = "and never scored on hidden ones" if hidden is None else f"and {plain(hidden)} % from those nobody can see"
-    near = f"on average {plain(seen or 0)} % of the image diagonal from movers in sight {unseen}"
-    sentence = f"{called(gate, name)}: {near}."
+    sentence = f"{called(case)}: on average {plain(seen)} % of the image diagonal from movers in sight {unseen}."
     if kept is not None and found is not None:
         sentence += f" {plain(kept)} % of its trackings succeed; it finds {plain(found)} % of the movers."
     return [sentence]
 
 
+_GATES = ("", "learned", "open")        # which one the first sentence is about; a filter has none
+
+
 def _surprise_lead(results: Results) -> list[str]:
     sentences = []
-    name = results.subject["name"]
+    name = results.model["name"]
+    case = Case("surprise", name, "learned")
     moments = (("reappearance", "when a vanished object should reappear"), ("screen_falls", "when the screen falls"))
     for window, words in moments:
-        t, p = results.value(f"surprise/learned/{window}/t"), results.value(f"surprise/learned/{window}/p_one_sided")
+        t, p = (results.value(case.under(window), metric) for metric in ("t", "p_one_sided"))
         if t is not None and p is not None:
             verdict = "is more surprised" if p < 0.05 and t > 0 else "is not reliably more surprised"
             chance = "p < .001" if p < 0.001 else f"p = {p:.3f}"
@@ -162,8 +165,9 @@ def _run(run: Path) -> str:
     for words, file in strips(run):
         source = data_address(file.read_bytes(), "image/png")
         pictures.append(
-            f"<figure><figcaption>{html.escape(words)}: input, prediction, belief without the screen, then one row per "
-            f'slot</figcaption><div class="strip small"><img alt="{html.escape(words)}" src="{source}"></div></figure>'
+            f"<figure><figcaption>{html.escape(words)}: what it sees, what it predicts, what it believes behind the "
+            'screen, then its slots</figcaption>'
+            f'<div class="strip small"><img alt="{html.escape(words)}" src="{source}"></div></figure>'
         )
     return f'<div class="grid">{charts}</div>{"".join(pictures)}'
 
@@ -172,10 +176,10 @@ def _sources(found: Sequence[Results]) -> str:
     parts = []
     for results in found:
         facts = "".join(f"<br>{html.escape(str(name))}: {html.escape(str(value))}" for name, value in
-                        {**results.subject, **results.settings}.items())
+                        {**results.model, **results.settings}.items())
         notes = "".join(f"<br>Note: {html.escape(note)}" for note in results.notes)
         left_out = "".join(f"<br>Left out: {html.escape(sentence)}" for sentence in results.failures)
-        title = f"{results.experiment} of {results.subject['name']}"
+        title = f"{results.experiment} of {results.model['name']}"
         parts.append(f"<details><summary>{html.escape(title)}</summary><p><code>{html.escape(results.command)}</code>{facts}{notes}{left_out}</p></details>")
     published = "".join(f'<p class="faint"><b>{html.escape(source.words)}</b>: {html.escape(source.title)}. '
                         f"{html.escape(source.note)}</p>" for source in sources().values())

@@ -36,10 +36,11 @@ class PublishedRow:
             return "–"
         if "text" in value:
             return str(value["text"])
-        if key.endswith("p_one_sided"):
+        metric = key.rpartition("/")[2]
+        if metric == "p_one_sided":
             return probability_words(value["value"])
         # The paper's digits as printed; the notebooks print many more.
-        shown = plain if self.source == "notebooks" and not key.endswith("degrees") else "{:g}".format
+        shown = plain if self.source == "notebooks" and metric != "degrees" else "{:g}".format
         text = shown(value["value"])
         return f"{text} ± {shown(value['std'])}" if spread and "std" in value else text
 

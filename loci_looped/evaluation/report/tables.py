@@ -6,16 +6,20 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import TypedDict
 
-from loci_looped.evaluation.experiments.results import Results
+from loci_looped.configs.experiments import PUBLISHED_PROBABILITY
+from loci_looped.evaluation.evaluated_model import KALMAN
+from loci_looped.evaluation.experiments.results import Case, Results
 from loci_looped.evaluation.experiments.summary import (
-    INTERRUPTION_COLUMNS,
+    INTERRUPTIONS,
+    INTERRUPTIONS_RELEASED,
     OFFICIAL,
     TRACKING,
+    accuracy_cells,
     cell,
     count,
     interval,
-    models,
     probability,
+    t_value,
 )
 from loci_looped.evaluation.report.published import PublishedRow, caveat, published, sources
 
@@ -43,12 +47,11 @@ class Table:
 SHOWN = {"learned": "gate learned", "open": "gate open", "visibility": "gate = visibility", "closed": "gate shut"}
 
 
-def called(name: str, subject: str) -> str:
-    """`learned` of adept-small -> what a reader would call it."""
-    if name == "kalman":
+def called(case: Case) -> str:
+    """What a reader would call a model and the use of its gate."""
+    if case.model == KALMAN:
         return "Kalman filter on true centroids"
-    network, _, gate = name.rpartition("/")
-    return f"{network or subject}, {SHOWN.get(gate, gate)}"
+    return f"{case.model}, {SHOWN.get(case.gate, case.gate)}" if case.gate else case.model
 
 
 def tables(found: Sequence[Results]) -> list[Table]:
@@ -70,12 +73,9 @@ class Sourced(TypedDict):
     protocols: list[str]
 
 
-def _sourced(found: Sequence[Results], prefixes: Sequence[str]) -> Sourced:
+def _sourced(found: Sequence[Results], experiment: str) -> Sourced:
     """Commands and protocols behind a table."""
-    protocols = {
-        number.protocol for results in found for key, number in results.numbers.items()
-        if key.startswith(tuple(prefixes))
-    }
+    protocols = {row.protocol for results in found for row in results.rows if row.experiment == experiment}
     return {"commands": [results.command for results in found if results.command], "protocols": sorted(protocols)}
 
 
@@ -90,56 +90,54 @@ def _published_groups(rows: Sequence[PublishedRow], columns: Sequence[tuple[str,
     return groups
 
 
-def _tracking(found: Sequence[Results], prefix: str, title: str) -> Table | None:
+def _tracking(found: Sequence[Results], experiment: str, title: str) -> Table | None:
     if not found:
         return None
     corrected, released = [], []
     for results in found:
-        for name in models(results, prefix, "mota"):
-            label, key = called(name, results.subject["name"]), f"{prefix}/{name}"
-            corrected.append([label, *(cell(results, f"{key}/{column.key}", column.spread) for column in TRACKING)])
-            by_heading = {column.heading: cell(results, f"{key}/{column.key}", column.spread) for column in OFFICIAL}
-            released.append([label, *(by_heading.get(column.heading, "–") for column in TRACKING)])
-    columns = [(column.key, column.spread) for column in TRACKING]
+        for case in results.cases(experiment, "mota"):
+            cells = {column.heading: cell(results.find(case, column.metric), column.spread) for column in TRACKING}
+            corrected.append([called(case), *cells.values()])
+            cells = {column.heading: cell(results.find(case, column.metric), column.spread) for column in OFFICIAL}
+            released.append([called(case), *(cells.get(column.heading, "–") for column in TRACKING)])
+    columns = [(column.metric, column.spread) for column in TRACKING]
     return Table(
-        prefix, f"{title}: error in % of the image diagonal", ["model", *(column.heading for column in TRACKING)],
+        experiment, f"{title}: error in % of the image diagonal", ["model", *(column.heading for column in TRACKING)],
         [Group("This package, corrected protocol", corrected),
          Group("This package, as the released code measures", released),
          *_published_groups(published("tracking"), columns)],
-        caveat("tracking"), **_sourced(found, [prefix]),
+        caveat("tracking"), **_sourced(found, experiment),
     )
 
 
 def _differences(found: Sequence[Results]) -> Table | None:
     rows = []
     for results in found:
-        first = results.settings.get("difference_from", "the first")
-        for name in models(results, "ablation", "difference_occluded"):
-            key = f"ablation/{name}/difference"
-            rows.append([called(name, results.subject["name"]), called(first, results.subject["name"]),
-                         interval(results, f"{key}_visible"), interval(results, f"{key}_occluded")])
+        for case in results.cases("ablation", "difference_occluded"):
+            first = Case("ablation", *results.settings["difference_from"])
+            rows.append([called(case), called(first), interval(results.find(case, "difference_visible")),
+                         interval(results.find(case, "difference_occluded"))])
     if not rows:
         return None
     return Table(
         "ablation", "How much larger the error is, on the same scenes",
         ["model", "than", "visible, % points", "occluded, % points"],
-        [Group("Difference with its 95 % interval over scenes", rows)], "", **_sourced(found, ["ablation"]),
+        [Group("Difference with its 95 % interval over scenes", rows)], "", **_sourced(found, "ablation"),
     )
 
 
 def _surprise(found: Sequence[Results]) -> Table | None:
     rows = []
     for results in found:
-        for gate in models(results, "surprise", "vanished_slots"):
-            key = f"surprise/{gate}"
+        for case in results.cases("surprise", "vanished_slots"):
             cells = []
             for window in ("reappearance", "screen_falls"):
-                t, degrees = cell(results, f"{key}/{window}/t"), count(results, f"{key}/{window}/degrees")
-                n = [count(results, f"{key}/{window}/n_{side}") for side in ("vanished", "control")]
-                cells += [t if t == "–" else f"t({degrees}) = {t}", probability(results, f"{key}/{window}/p_one_sided"),
-                          " / ".join(n)]
-            cells += [cell(results, f"{key}/correlation_{name}/r") for name in ("slot_error", "visible_mask")]
-            rows.append([called(gate, results.subject["name"]), *cells])
+                own = case.under(window)
+                n = (count(results.find(own, f"n_{side}")) for side in ("vanished", "control"))
+                cells += [t_value(results, own), probability(results.find(own, "p_one_sided")), " / ".join(n)]
+            cells += [cell(results.find(case.under(f"correlation_{name}"), "r"))
+                      for name in ("slot_error", "visible_mask")]
+            rows.append([called(case), *cells])
     if not rows:
         return None
     theirs = []
@@ -157,19 +155,15 @@ def _surprise(found: Sequence[Results]) -> Table | None:
         ["model", "should reappear", "p, one-sided", "n vanished / control", "screen falls", "p, one-sided",
          "n vanished / control", "r of slot error", "r of expected area"],
         [Group("This package: largest slot error, one value per object", rows), *groups],
-        caveat("surprise"), **_sourced(found, ["surprise"]),
+        caveat("surprise"), **_sourced(found, "surprise"),
     )
 
 
 def _violations(found: Sequence[Results]) -> Table | None:
-    rows = []
-    for results in found:
-        for gate in models(results, "surprise", "vanished_slots"):
-            for kind in models(results, f"violations/{gate}", "slot_accuracy"):
-                key = f"violations/{gate}/{kind}"
-                accuracies = [interval(results, f"{key}/{measure}_accuracy") for measure in ("slot", "frame")]
-                pairs = results.numbers[f"{key}/slot_accuracy"].n
-                rows.append([kind, called(gate, results.subject["name"]), *accuracies, str(pairs)])
+    rows = [
+        [case.condition[0], called(case), *accuracy_cells(results, case)]
+        for results in found for case in results.cases("violations", "slot_accuracy")
+    ]
     if not rows:
         return None
     return Table(
@@ -178,22 +172,22 @@ def _violations(found: Sequence[Results]) -> Table | None:
         [Group("Share with its 95 % bootstrap interval", rows)],
         "Two films are equal until something impossible happens behind the screen in one of them. Surprise is the "
         "largest error from that moment on: of a slot that holds no screen, or of the whole predicted frame.",
-        **_sourced(found, ["violations"]),
+        **_sourced(found, "violations"),
     )
 
 
 def _interruptions(found: Sequence[Results]) -> Table | None:
+    shown = (*INTERRUPTIONS, *INTERRUPTIONS_RELEASED)
     ours: dict[str, list[list[str]]] = {"blackout": [], "visible": []}
     for results in found:
-        for name in models(results, "interruptions", "blackout_rate"):
-            gate, _, share = name.partition("/")
-            for part, rows in ours.items():
-                if abs(float(share) - 0.2) < 1e-9:
-                    cells = (cell(results, f"interruptions/{name}/{part}/{key}") for _, key in INTERRUPTION_COLUMNS)
-                    rows.append([called(gate, results.subject["name"]), *cells])
+        for case in results.cases("interruptions", "blackout_rate"):
+            if abs(float(case.condition[0]) - PUBLISHED_PROBABILITY) < 1e-9:
+                for part, rows in ours.items():
+                    cells = (cell(results.find(case.under(part), column.metric)) for column in shown)
+                    rows.append([called(case), *cells])
     if not any(ours.values()):
         return None
-    columns = [(key, False) for _, key in INTERRUPTION_COLUMNS]
+    columns = [(column.metric, False) for column in shown]
     groups = []
     for part, words in (("blackout", "predicted in the dark"), ("visible", "predicted from a visible frame")):
         groups.append(Group(f"This package, {words}", ours[part]))
@@ -201,21 +195,21 @@ def _interruptions(found: Sequence[Results]) -> Table | None:
         groups += [replace(group, words=f"{group.words}, {words}") for group in _published_groups(theirs, columns)]
     return Table(
         "interruptions", "Interruptions: the frame predicted when 20 % of the frames are dark",
-        ["model", *(heading for heading, _ in INTERRUPTION_COLUMNS)], groups, caveat("interruptions"),
-        **_sourced(found, ["interruptions"]),
+        ["model", *(column.heading for column in shown)], groups, caveat("interruptions"),
+        **_sourced(found, "interruptions"),
     )
 
 
 def _imagination(found: Sequence[Results]) -> Table | None:
     rows: dict[tuple[str, str], dict[str, str]] = {}
     for results in found:
-        for name in models(results, "imagination", "failed"):
-            scenario, gate, mode = name.split("/")
-            key = f"imagination/{name}"
-            row = rows.setdefault((called(gate, results.subject["name"]), mode), {})
-            failed = results.value(f"{key}/failed") or 0
-            row[scenario] = interval(results, f"{key}/distance_sum") + (f" ({failed:.0f} % failed)" if failed else "")
-            row[f"official {scenario}"] = cell(results, f"{key}/official_distance_sum")
+        for case in results.cases("imagination", "failed"):
+            scenario, mode = case.condition
+            row = rows.setdefault((called(case), mode), {})
+            failed = results.value(case, "failed") or 0
+            distance = interval(results.find(case, "distance_sum"))
+            row[scenario] = distance + (f" ({failed:.0f} % failed)" if failed else "")
+            row[f"official {scenario}"] = cell(results.find(case, "official_distance_sum"))
     if not rows:
         return None
     keys = ("interaction", "occlusion", "official interaction", "official occlusion")
@@ -229,5 +223,5 @@ def _imagination(found: Sequence[Results]) -> Table | None:
     return Table(
         "imagination", "Imagination: distance to the true balls, summed over ten unseen frames (image widths)",
         ["model", "shown", "collision", "no collision", "collision, released metric", "no collision, released metric"],
-        groups, caveat("imagination"), **_sourced(found, ["imagination"]),
+        groups, caveat("imagination"), **_sourced(found, "imagination"),
     )

@@ -14,10 +14,11 @@ from clairvoyant import FRAMES, SIZE, Clairvoyant, clairvoyant, clip_of, spec_of
 from torch import Tensor
 
 from loci_looped.baselines.protocol import Slots
+from loci_looped.configs.experiments import SEEN, Mode
 from loci_looped.data.clip import Clip
 from loci_looped.evaluation.evaluated_model import EvaluatedModel
 from loci_looped.evaluation.experiments import imagination, interruptions
-from loci_looped.evaluation.experiments.imagination import SEEN, ImaginedClip, put_imagination, watch_imagining
+from loci_looped.evaluation.experiments.imagination import ImaginedClip, put_imagination, watch_imagining
 from loci_looped.evaluation.experiments.interruptions import (
     InterruptedClip,
     blackouts,
@@ -26,15 +27,25 @@ from loci_looped.evaluation.experiments.interruptions import (
     score_frames,
     watch_interrupted,
 )
-from loci_looped.evaluation.experiments.results import Results
+from loci_looped.evaluation.experiments.results import Case, Results
+from loci_looped.inference.pixels import to_tensor
 from loci_looped.utils.errors import LociError
+
+CASE = Case("interruptions", "m", "learned")
 
 
 def results() -> Results:
     return Results("interruptions", {"name": "test"}, {})
 
 
-class SpySubject(EvaluatedModel):
+def rows(found: Results, case: Case, metric: str) -> int | None:
+    """How many values are behind a figure."""
+    row = found.find(case, metric)
+    assert row is not None
+    return row.n
+
+
+class SpyModel(EvaluatedModel):
     """Keeps what the model is shown."""
 
     def video_model(self, clips, gate="learned", **_):  # type: ignore[no-untyped-def, override]
@@ -50,12 +61,12 @@ class SpySubject(EvaluatedModel):
 
 
 def spying() -> EvaluatedModel:
-    return SpySubject("spy", None, {"seen": []}, SIZE)
+    return SpyModel("spy", None, {"seen": []}, SIZE)
 
 
 # --------------------------------------------------------------------------------------------------- interruptions
 
-def test_each_clip_has_its_own_darkness_and_more_of_it_at_higher_probability() -> None:
+def test_each_clip_has_its_own_darkness_that_only_grows() -> None:
     clips = [clip_of(seed) for seed in range(40)]
     some, more = blackouts(clips, 0.2, 0), blackouts(clips, 0.5, 0)
     assert not some[:, :6].any() and not (some & ~more).any()
@@ -69,7 +80,7 @@ def test_each_clip_has_its_own_darkness_and_more_of_it_at_higher_probability() -
 def test_a_perfect_prediction_has_perfect_scores() -> None:
     clip = clip_of(0)
     assert clip.truth is not None
-    target = torch.from_numpy(clip.frames[10:14]).permute(0, 3, 1, 2).float() / 255
+    target = to_tensor(clip.frames[10:14])
     visible = clip.truth.visible_masks[10:14].astype(np.float64)
     masks = np.concatenate([visible, 1 - visible.sum(axis=1, keepdims=True)], axis=1)
     labels = (visible * np.array([1, 2])[:, None, None]).max(axis=1).astype(np.int64)
@@ -82,21 +93,22 @@ def test_a_perfect_prediction_has_perfect_scores() -> None:
 
 
 def test_predictions_in_the_dark_are_told_from_those_in_the_light() -> None:
-    subject = spying()
-    answers = list(watch_interrupted(subject, "learned", [spec_of(clip_of(seed)) for seed in (1, 2)], 0.5))
+    model = spying()
+    answers = list(watch_interrupted(model, "learned", [spec_of(clip_of(seed)) for seed in (1, 2)], 0.5))
     clips = [answer for answer in answers if isinstance(answer, InterruptedClip)]
     assert len(clips) == 2 and clips[0].first == 5 and len(clips[0].dark) == FRAMES - 6
-    shown = np.stack([dark.numpy() for _, dark in subject.facts["seen"]])       # (T - 1, B)
+    shown = np.stack([dark.numpy() for _, dark in model.facts["seen"]])       # (T - 1, B)
     assert np.array_equal(shown[5:, 1], clips[1].dark) and not shown[:6].any() and shown.any()
     found = results()
-    put_interruptions(found, "interruptions/learned/0.5", clips)
+    put_interruptions(found, CASE.under("0.5"), clips)
     parts = ("blackout", "visible", "complete")
-    dark, light, both = (found.numbers[f"interruptions/learned/0.5/{part}/ssim"].n for part in parts)
+    dark, light, both = (rows(found, CASE.under("0.5", part), "ssim") for part in parts)
     assert dark and light and dark + light == 2 * (FRAMES - 6) == both
-    assert found.value("interruptions/learned/0.5/complete/ari") == pytest.approx(1, abs=0.02)
-    assert found.value("interruptions/learned/0.5/blackout_rate") == pytest.approx(100 * dark / (dark + light))
-    put_sweep(found, "interruptions/learned", (0.5,))
-    assert found.series["interruptions/learned/sweep/blackout/ssim"].x == [50.0]
+    assert found.value(CASE.under("0.5", "complete"), "ari") == pytest.approx(1, abs=0.02)
+    assert found.value(CASE.under("0.5"), "blackout_rate") == pytest.approx(100 * dark / (dark + light))
+    put_sweep(found, CASE, (0.5,))
+    sweep = found.find_curve(CASE.under("sweep", "blackout"), "ssim")
+    assert sweep is not None and sweep.x == [50.0]
 
 
 def test_clips_without_truth_and_diverged_ones_are_told() -> None:
@@ -140,19 +152,20 @@ def test_the_rows_of_the_table(tmp_path: Path) -> None:
 
 # ----------------------------------------------------------------------------------------------------- imagination
 
-def imagined(subject: EvaluatedModel, mode: imagination.Mode = "black", steps: int = 20, seeds: Sequence[int] = (0, 1)
+def imagined(model: EvaluatedModel, mode: Mode = "black", steps: int = 20, seeds: Sequence[int] = (0, 1)
              ) -> list[ImaginedClip]:
-    answers = list(watch_imagining(subject, "learned", mode, [spec_of(clip_of(seed)) for seed in seeds], steps=steps))
+    answers = list(watch_imagining(model, "learned", mode, [spec_of(clip_of(seed)) for seed in seeds], steps=steps))
     assert all(isinstance(answer, ImaginedClip) for answer in answers), answers
     return [answer for answer in answers if isinstance(answer, ImaginedClip)]
 
 
 def test_whoever_knows_the_way_does_not_drift() -> None:
     found = results()
-    put_imagination(found, "i", imagined(clairvoyant()))
-    assert found.value("i/distance_sum") == pytest.approx(0, abs=1e-5)
-    assert found.value("i/failed") == 0 and found.numbers["i/distance_sum"].n == 2
-    assert len(found.series["i/distance_over_time"].y) == 20 and found.series["i/distance_over_time"].x[0] == 1
+    put_imagination(found, CASE, imagined(clairvoyant()))
+    assert found.value(CASE, "distance_sum") == pytest.approx(0, abs=1e-5)
+    assert found.value(CASE, "failed") == 0 and rows(found, CASE, "distance_sum") == 2
+    curve = found.find_curve(CASE, "distance_over_time")
+    assert curve is not None and len(curve.y) == 20 and curve.x[0] == 1
 
 
 def test_the_sum_is_over_ten_steps_in_widths_of_the_image() -> None:
@@ -161,17 +174,17 @@ def test_the_sum_is_over_ten_steps_in_widths_of_the_image() -> None:
         return dataclasses.replace(slots, positions=slots.positions + off)
 
     found = results()
-    put_imagination(found, "i", imagined(clairvoyant(shifted)))
-    assert found.value("i/distance_sum") == pytest.approx(10 * 0.1, rel=1e-4)
+    put_imagination(found, CASE, imagined(clairvoyant(shifted)))
+    assert found.value(CASE, "distance_sum") == pytest.approx(10 * 0.1, rel=1e-4)
 
 
 @pytest.mark.parametrize("mode", ["black", "imagine", "auto"])
-def test_what_is_shown_after_the_tenth_frame(mode: imagination.Mode) -> None:
-    subject = spying()
-    imagined(subject, mode, steps=12, seeds=(0,))
-    shown = subject.facts["seen"]
+def test_what_is_shown_after_the_tenth_frame(mode: Mode) -> None:
+    model = spying()
+    imagined(model, mode, steps=12, seeds=(0,))
+    shown = model.facts["seen"]
     assert len(shown) == SEEN + 12
-    truth = torch.from_numpy(clip_of(0).frames).permute(0, 3, 1, 2).float() / 255
+    truth = to_tensor(clip_of(0).frames)
     assert all(torch.equal(frame[0], truth[t]) for t, (frame, _) in enumerate(shown[:SEEN]))
     for frame, dark in shown[SEEN:]:
         if mode == "black":
@@ -189,11 +202,11 @@ def test_too_few_slots_are_a_failed_sequence_not_a_small_error() -> None:
         return dataclasses.replace(slots, presence=presence)
 
     found = results()
-    assert len(put_imagination(found, "i", imagined(clairvoyant(half_empty)))) == 1
-    assert found.value("i/failed") == 50 and found.numbers["i/distance_sum"].n == 1 and "1 of 2" in found.notes[0]
+    assert len(put_imagination(found, CASE, imagined(clairvoyant(half_empty)))) == 1
+    assert found.value(CASE, "failed") == 50 and rows(found, CASE, "distance_sum") == 1 and "1 of 2" in found.notes[0]
     nobody = results()
-    put_imagination(nobody, "i", imagined(clairvoyant(half_empty), seeds=(0,)))
-    assert nobody.value("i/distance_sum") is None and nobody.value("i/failed") == 100
+    put_imagination(nobody, CASE, imagined(clairvoyant(half_empty), seeds=(0,)))
+    assert nobody.value(CASE, "distance_sum") is None and nobody.value(CASE, "failed") == 100
 
 
 def test_divergence_and_short_films_are_told() -> None:

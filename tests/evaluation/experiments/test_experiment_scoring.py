@@ -17,7 +17,7 @@ from loci_looped.data.clip import Clip
 from loci_looped.evaluation.evaluated_model import EvaluatedModel
 from loci_looped.evaluation.experiments.ablation import paired_difference, put_ablation
 from loci_looped.evaluation.experiments.recording import in_batches
-from loci_looped.evaluation.experiments.results import Results
+from loci_looped.evaluation.experiments.results import Case, Curve, Results, Row
 from loci_looped.evaluation.experiments.scoring import COLUMNS, ScoredClip, watch_and_score, write_table
 from loci_looped.evaluation.experiments.surprise import put_surprise, slots_of_vanished
 from loci_looped.evaluation.experiments.tracking import put_tracking
@@ -29,14 +29,29 @@ def specs(controls: int = 3, surprises: int = 0) -> list[ClipInMemory]:
     return [spec_of(clip_of(seed, surprise=seed >= controls)) for seed in range(controls + surprises)]
 
 
-def watched(subject: EvaluatedModel | None = None, controls: int = 3, surprises: int = 0) -> list[ScoredClip]:
-    clips, failures = watch_and_score(subject or clairvoyant(), specs(controls, surprises), "learned")
+def watched(model: EvaluatedModel | None = None, controls: int = 3, surprises: int = 0) -> list[ScoredClip]:
+    clips, failures = watch_and_score(model or clairvoyant(), specs(controls, surprises), "learned")
     assert not failures
     return clips
 
 
+M = Case("tracking", "m", "learned")
+
+
 def results() -> Results:
     return Results("tracking", {"name": "test"}, {})
+
+
+def figure(found: Results, metric: str) -> Row:
+    row = found.find(M, metric)
+    assert row is not None
+    return row
+
+
+def curve(found: Results, case: Case, metric: str) -> Curve:
+    drawn = found.find_curve(case, metric)
+    assert drawn is not None
+    return drawn
 
 
 def shifted(columns: float):  # type: ignore[no-untyped-def]
@@ -49,38 +64,38 @@ def shifted(columns: float):  # type: ignore[no-untyped-def]
 
 def test_a_model_that_knows_everything_is_perfect() -> None:
     found = results()
-    put_tracking(found, "m", watched(surprises=2))
+    put_tracking(found, M, watched(surprises=2))
     for name in ("visible", "occluded", "overall"):
-        assert found.value(f"m/error_{name}") == pytest.approx(0, abs=1e-4)
-    assert found.value("m/successful") == found.value("m/movers_found") == 100
-    assert found.value("m/mota") == found.value("m/slots_per_mover") == 1
+        assert found.value(M, f"error_{name}") == pytest.approx(0, abs=1e-4)
+    assert found.value(M, "successful") == found.value(M, "movers_found") == 100
+    assert found.value(M, "mota") == found.value(M, "slots_per_mover") == 1
     # In the surprise clips it believes in a ball that is not there.
-    assert found.value("m/mota_surprise") < 0.8                     # type: ignore[operator]
-    assert found.value("m/mota_surprise_false_positives") > 20      # type: ignore[operator]
+    assert found.value(M, "mota_surprise") < 0.8                     # type: ignore[operator]
+    assert found.value(M, "mota_surprise_false_positives") > 20      # type: ignore[operator]
 
 
 def test_gates_are_told_apart_by_what_can_be_seen() -> None:
     found = results()
-    put_tracking(found, "m", watched())
-    assert found.value("m/inner_loop_occluded") == 100
-    assert found.value("m/inner_loop_visible") == pytest.approx(25)         # gates of 0.5 and 1
-    assert found.value("m/gestalt_gate_visible") == pytest.approx(0.5)
-    assert found.value("m/position_gate_occluded") == 0
-    assert len(found.series["m/error_over_time"].y) == FRAMES
-    hidden = found.series["m/hidden_share_over_time"].y
+    put_tracking(found, M, watched())
+    assert found.value(M, "inner_loop_occluded") == 100
+    assert found.value(M, "inner_loop_visible") == pytest.approx(25)         # gates of 0.5 and 1
+    assert found.value(M, "gestalt_gate_visible") == pytest.approx(0.5)
+    assert found.value(M, "position_gate_occluded") == 0
+    assert len(curve(found, M, "error_over_time").y) == FRAMES
+    hidden = curve(found, M, "hidden_share_over_time").y
     assert hidden[5] == 0 and hidden[30] == 1
 
 
 def test_an_error_while_hidden_is_an_error_of_the_hidden_frames_alone() -> None:
     found = results()
-    put_tracking(found, "m", watched(clairvoyant(shifted(3))))
-    assert found.value("m/error_visible") == pytest.approx(0, abs=1e-4)
-    number = found.numbers["m/error_occluded"]
+    put_tracking(found, M, watched(clairvoyant(shifted(3))))
+    assert found.value(M, "error_visible") == pytest.approx(0, abs=1e-4)
+    number = figure(found, "error_occluded")
     assert number.value == pytest.approx(100 * 3 / np.hypot(*SIZE), rel=1e-3)
     assert number.low == pytest.approx(number.value, rel=1e-3) and number.unit == "%" and number.n and number.n > 20
     # The released error is not zero for the visible frames either: it stretches the truth's rows twice.
-    assert found.value("m/official_error_visible") > 0.5            # type: ignore[operator]
-    assert found.numbers["m/official_successful"].n == 3            # the movers, not the screens
+    assert found.value(M, "official_error_visible") > 0.5            # type: ignore[operator]
+    assert figure(found, "official_successful").n == 3            # the movers, not the screens
 
 
 def test_two_models_are_compared_scene_by_scene() -> None:
@@ -89,9 +104,11 @@ def test_two_models_are_compared_scene_by_scene() -> None:
     assert difference is not None and difference.value == pytest.approx(3 / np.hypot(*SIZE), rel=1e-3)
     assert difference.low > 0
     found = results()
-    put_ablation(found, {"good": good, "bad": bad})
-    assert found.value("ablation/bad/difference_occluded") == pytest.approx(100 * difference.value)
-    assert found.settings["difference_from"] == "good" and "ablation/good/difference_occluded" not in found.numbers
+    first, second = Case("ablation", "good", "learned"), Case("ablation", "bad", "learned")
+    put_ablation(found, {first: good, second: bad})
+    assert found.value(second, "difference_occluded") == pytest.approx(100 * difference.value)
+    assert found.settings["difference_from"] == ["good", "learned"]
+    assert found.cases("ablation", "difference_occluded") == [second]
 
 
 def pale(slots: Slots, t: int, clips: Sequence[Clip]) -> Slots:
@@ -106,15 +123,16 @@ def test_a_ball_that_does_not_come_back_is_a_surprise() -> None:
     clips = watched(clairvoyant(pale), controls=6, surprises=5)
     assert len(slots_of_vanished(clips)) == 5
     found = results()
-    put_surprise(found, "s", clips)
-    assert found.value("s/reappearance/n_vanished") == 5 and found.value("s/reappearance/n_control") == 6
-    assert found.value("s/reappearance/t") > 5                      # type: ignore[operator]
-    assert found.value("s/reappearance/p_one_sided") < 1e-3         # type: ignore[operator]
-    assert found.value("s/reappearance/control_peak") < 0.01        # type: ignore[operator]
-    assert found.value("s/correlation_slot_error/r") > 0.6          # type: ignore[operator]
-    assert found.value("s/correlation_visible_mask/r") > 0.6        # type: ignore[operator]
-    curve = found.series["s/vanished/slot_error_over_time"]
-    assert curve.y[10] < 0.01 < 0.1 < curve.y[45]      # type: ignore[operator]
+    put_surprise(found, M, clips)
+    window = M.under("reappearance")
+    assert found.value(window, "n_vanished") == 5 and found.value(window, "n_control") == 6
+    assert found.value(window, "t") > 5                      # type: ignore[operator]
+    assert found.value(window, "p_one_sided") < 1e-3         # type: ignore[operator]
+    assert found.value(window, "control_peak") < 0.01        # type: ignore[operator]
+    assert found.value(M.under("correlation_slot_error"), "r") > 0.6          # type: ignore[operator]
+    assert found.value(M.under("correlation_visible_mask"), "r") > 0.6        # type: ignore[operator]
+    errors = curve(found, M.under("vanished"), "slot_error_over_time")
+    assert errors.y[10] < 0.01 < 0.1 < errors.y[45]      # type: ignore[operator]
 
 
 def test_in_a_matched_pair_the_violation_surprises_more() -> None:
@@ -175,7 +193,7 @@ def test_answers_come_in_the_order_of_the_jobs_and_progress_is_told() -> None:
     assert said == [("squares", 0, 7), ("squares", 3, 7), ("squares", 6, 7), ("squares", 7, 7)]
 
 
-def test_the_table_has_a_row_per_frame_and_slot_and_gives_the_figures_again(tmp_path: Path) -> None:
+def test_the_table_of_frames_and_slots_gives_the_figures_again(tmp_path: Path) -> None:
     clips = watched(clairvoyant(shifted(3)), controls=2)
     assert write_table(tmp_path / "rows.csv", clips) == 2 * FRAMES * 2
     with (tmp_path / "rows.csv").open() as file:
@@ -184,7 +202,7 @@ def test_the_table_has_a_row_per_frame_and_slot_and_gives_the_figures_again(tmp_
     hidden = {"scored": "1", "screen": "0", "visible": "0"}
     errors = [float(row["error"]) for row in rows if hidden.items() <= row.items()]
     found = results()
-    put_tracking(found, "m", clips)
-    assert 100 * np.mean(errors) == pytest.approx(found.value("m/error_occluded"), rel=1e-4)
-    assert len(errors) == found.numbers["m/error_occluded"].n
+    put_tracking(found, M, clips)
+    assert 100 * np.mean(errors) == pytest.approx(found.value(M, "error_occluded"), rel=1e-4)
+    assert len(errors) == figure(found, "error_occluded").n
     assert {row["object_name"] for row in rows} == {"red ball", "screen"}

@@ -48,7 +48,7 @@ def test_a_bootstrap_interval_covers_the_truth_as_often_as_it_says() -> None:
     assert 180 <= covered <= 199                        # 95 % of 200, with room for chance
 
 
-def test_pairwise_accuracy_counts_wins_and_half_ties_and_repeats_with_its_seed() -> None:
+def test_pairwise_accuracy_counts_wins_and_half_ties() -> None:
     strange, usual = [2, 2, 1, 5], [1, 2, 3, 0]
     estimate = pairwise_accuracy(strange, usual, seed=3, draws=500)
     assert estimate.value == 0.625 and estimate.low <= 0.625 <= estimate.high and estimate.n == 4

@@ -10,7 +10,7 @@ from pathlib import Path
 import material
 import pytest
 
-from loci_looped.evaluation.experiments.results import Results
+from loci_looped.evaluation.experiments.results import Case, Results
 from loci_looped.evaluation.report.charts import Bar, Bars, Chart, Cloud, Line, Shade, figure, ticks, words_of
 from loci_looped.evaluation.report.figures import figures
 from loci_looped.evaluation.report.learning import learning_figures, read_records, strips
@@ -69,8 +69,9 @@ def test_without_results_there_is_no_table() -> None:
 
 
 def test_names_are_those_a_reader_would_use() -> None:
-    assert called("learned", "net") == "net, gate learned" and called("twin/open", "net") == "twin, gate open"
-    assert called("kalman", "kalman") == "Kalman filter on true centroids"
+    assert called(Case("tracking", "net", "learned")) == "net, gate learned"
+    assert called(Case("ablation", "twin", "open")) == "twin, gate open"
+    assert called(Case("tracking", "kalman")) == "Kalman filter on true centroids"
 
 
 # ------------------------------------------------------------------------------------------------------- Markdown
@@ -195,6 +196,6 @@ def test_the_first_sentences_say_what_the_numbers_say() -> None:
     assert "is more surprised when a vanished object should reappear" in sentences[1]
     assert "is not reliably more surprised when the screen falls" in sentences[2]
     nothing = Results("tracking", {"name": "new"}, {})
-    nothing.put("tracking/learned/error_visible", None, "p")
-    nothing.put("tracking/learned/mota", 0.0, "p")
+    nothing.put(Case("tracking", "new", "learned"), "error_visible", None, "p")
+    nothing.put(Case("tracking", "new", "learned"), "mota", 0.0, "p")
     assert leads([nothing]) == ["new never took hold of a moving object, so it has no tracking error. Is it trained?"]

@@ -1,4 +1,4 @@
-"""The quick look of training, with the shipped network: hidden movers are believed, and a blind one is found out."""
+"""Validation during training, with the shipped network: hidden movers are believed, and a blind one is found out."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from loci_looped.training.validation import Validation, validate, validation_cli
 
 
 @pytest.fixture(scope="module")
-def looks() -> tuple[Validation, Validation]:
+def validations() -> tuple[Validation, Validation]:
     """The shipped network, and the same with nothing left of its whole-object masks."""
     model = loci_looped.load("adept-small")
     clips = validation_clips(4, model.config.frame)
@@ -28,14 +28,14 @@ def looks() -> tuple[Validation, Validation]:
     return seeing, validate(model, clips, "learned")
 
 
-def test_a_hidden_mover_is_still_a_whole_object_when_it_is_painted_alone(looks: tuple[Validation, Validation]) -> None:
-    seeing, blind = looks
+def test_a_hidden_mover_painted_alone_is_still_a_whole_object(validations: tuple[Validation, Validation]) -> None:
+    seeing, blind = validations
     assert seeing.hidden_mask > 90
     assert not blind.hidden_mask > 0        # nothing is imagined, or nothing was found that could be
 
 
-def test_the_quick_look_sees_what_the_shipped_network_is_known_for(looks: tuple[Validation, Validation]) -> None:
-    seeing, _ = looks
+def test_the_shipped_network_is_as_good_as_it_is_known_to_be(validations: tuple[Validation, Validation]) -> None:
+    seeing, _ = validations
     assert seeing.movers_found >= 75 and seeing.successful >= 75
     assert seeing.occluded_error < 8
     assert seeing.position_gate_hidden < 0.1 < 0.5 < seeing.position_gate_visible
