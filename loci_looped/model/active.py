@@ -56,7 +56,8 @@ class Active:
             wide = y.unflatten(0, (batch, slots))
             return torch.where(self.mask.view(batch, slots, *[1] * (wide.ndim - 2)), wide, fill)
         whole = y.new_full((batch * slots, *y.shape[1:]), fill)
-        return whole.index_copy(0, self.index[: self.count], y[: self.count]).unflatten(0, (batch, slots))
+        result: Tensor = whole.index_copy(0, self.index[: self.count], y[: self.count]).unflatten(0, (batch, slots))
+        return result
 
     def sum_slots(self, y: Tensor) -> Tensor:
         """(N, ...) -> (B, ...): what the active slots of each scene add up to."""

@@ -63,7 +63,8 @@ class ResidualBlock(nn.Module):
         branch = self.conv2(F.relu(self.conv1(F.relu(x) if self.leading_relu else x), inplace=True))
         if self.gain is not None:
             branch = self.gain * branch
-        return branch.add_(channel_skip(x, self.conv2.out_channels))
+        result: Tensor = branch.add_(channel_skip(x, self.conv2.out_channels))
+        return result
 
     def he_initialise(self) -> None:
         """Keep signals at their size through many blocks: He's scale, the second convolution at a third of it."""

@@ -49,7 +49,8 @@ class Refinement(nn.Module):
 
     def forward(self, coarse: Tensor, features: Tensor) -> Tensor:
         nearest = F.interpolate(coarse, scale_factor=4, mode="nearest")
-        return nearest + self.gain * self.up2(self.up1(self.blocks(features)))
+        result: Tensor = nearest + self.gain * self.up2(self.up1(self.blocks(features)))
+        return result
 
 
 class Branch(nn.Module):

@@ -44,7 +44,8 @@ class GlobalGestalt(nn.Module):
         del attention  # this head reads the whole map, wherever the slot looks
         mean = features.mean((2, 3), keepdim=True)
         skip = channel_skip(mean, self.conv2.out_channels)
-        return (self.conv2(F.relu(self.conv1(features))) + skip).flatten(1)
+        result: Tensor = (self.conv2(F.relu(self.conv1(features))) + skip).flatten(1)
+        return result
 
 
 class Encoder(nn.Module):
@@ -117,7 +118,8 @@ class Encoder(nn.Module):
     def _to_latent(self, x: Tensor) -> Tensor:
         if self.config.level == 2:
             x = self.fine_blocks(self.fine_down(x))
-        return self.down(channel_skip(x, self.config.encoder.fine_channels))
+        result: Tensor = self.down(channel_skip(x, self.config.encoder.fine_channels))
+        return result
 
     def place_logits(self, place_map: Tensor, x: Tensor, previous: SlotCodes, active: Active) -> Tensor:
         """(n, h, w) where each slot looks, before the soft-max; `x` are all inputs."""
@@ -139,5 +141,6 @@ class Encoder(nn.Module):
         """(n, h, w) -> (n,), times a gain that grows by itself."""
         size = torch.sigmoid(size_map - 10).mean((1, 2))
         if torch.is_grad_enabled() and self.training:
-            return _ForcedGain.apply(size, self.size_growth)
+            result: Tensor = _ForcedGain.apply(size, self.size_growth)  # type: ignore[no-untyped-call]
+            return result
         return size * torch.tanh(self.size_growth)

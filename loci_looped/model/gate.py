@@ -34,7 +34,8 @@ class _RectifiedTanh(torch.autograd.Function):
 def rectified_tanh(z: Tensor, l0_weight: float) -> Tensor:
     """max(0, tanh z); its gradient also presses every open gate towards zero with weight λ."""
     if torch.is_grad_enabled() and z.requires_grad:
-        return _RectifiedTanh.apply(z, l0_weight)
+        result: Tensor = _RectifiedTanh.apply(z, l0_weight)  # type: ignore[no-untyped-call]
+        return result
     return torch.tanh(z).clamp(min=0)
 
 

@@ -94,7 +94,7 @@ class GateL0RD(nn.Module):
         if traced:
             remembered = self.remembered(hidden)
             past = [leaf for s in history for leaf in (s.gate_factor, s.candidate_factor, s.keep, s.inputs)]
-            new, gate_factor, candidate_factor, keep = _EpropCell.apply(
+            new, gate_factor, candidate_factor, keep = _EpropCell.apply(  # type: ignore[no-untyped-call]
                 x, remembered, self.gate.weight, self.gate.bias, self.candidate.weight, self.candidate.bias,
                 self.l0_weight, *past,
             )

@@ -52,7 +52,8 @@ def cross_entropy(painted: Tensor, target: Tensor) -> Tensor:
 
     Soft-max masks may sum to a hair above 1; the clamp keeps the logarithm's argument in its domain.
     """
-    return _CrossEntropy.apply(painted.clamp(0, 1), target)
+    result: Tensor = _CrossEntropy.apply(painted.clamp(0, 1), target)  # type: ignore[no-untyped-call]
+    return result
 
 
 def picture_loss(painted: Tensor, target: Tensor) -> Tensor:

@@ -32,7 +32,8 @@ class Embedding(nn.Module):
             skip = x.repeat(*[1] * (x.ndim - 1), outputs // inputs)
         else:
             skip = x.unflatten(-1, (inputs // outputs, outputs)).mean(-2)
-        return skip + self.gain * self.linear2(F.relu(self.linear1(F.relu(x))))
+        result: Tensor = skip + self.gain * self.linear2(F.relu(self.linear1(F.relu(x))))
+        return result
 
 
 class SlotAttention(nn.Module):
@@ -59,7 +60,8 @@ class SlotAttention(nn.Module):
             itself = torch.eye(x.shape[1], dtype=torch.bool, device=x.device)
             allowed = (attention_mask[:, None, :] | itself).unsqueeze(1)
         mixed = F.scaled_dot_product_attention(query, key, value, attn_mask=allowed)
-        return x + self.gain * self.project_out(mixed.transpose(1, 2).flatten(2))
+        result: Tensor = x + self.gain * self.project_out(mixed.transpose(1, 2).flatten(2))
+        return result
 
 
 class RecurrentLayer(nn.Module):
