@@ -25,6 +25,7 @@ RECIPES = {
     "clevrer": "the paper's, for colliding objects",
     "balls": "the paper's, for bouncing balls",
     "adept-small": "object permanence on one CPU core in a quarter of an hour",
+    "adept-learnt": "the same without any rule of permanence: it learns to see, then rehearses what it saw",
     "clevrer-small": "the same for colliding objects",
     "balls-small": "the same for bouncing balls",
 }

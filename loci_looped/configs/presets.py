@@ -33,6 +33,15 @@ _SMALL = LociConfig(
     ),
 )
 
+_LEARNT = dataclasses.replace(
+    _SMALL, gate=dataclasses.replace(_SMALL.gate, l0_weight=0.0),       # rehearsal has its own price of open gates
+    # No rule says how things move, how long they keep their look, or when not to believe one's eyes.
+    extensions=dataclasses.replace(
+        _SMALL.extensions, rules=Rules(), innovation=30.0, identity_start=True, forgets=True, open_until_bound=True,
+        patience=20,
+    ),
+)
+
 PRESETS: dict[str, LociConfig] = {
     "adept": LociConfig(),
     "clevrer": LociConfig(
@@ -49,6 +58,7 @@ PRESETS: dict[str, LociConfig] = {
         gate=GateConfig(l0_weight=1e-5),
     ),
     "adept-small": _SMALL,
+    "adept-learnt": _LEARNT,
     "clevrer-small": dataclasses.replace(_SMALL, slots=6),
     "balls-small": dataclasses.replace(_SMALL, slots=3, gestalt=16, latent=(16, 16)),
 }

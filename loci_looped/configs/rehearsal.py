@@ -23,7 +23,7 @@ class RehearsalConfig:
     batch: int = 24
     """Clips per rehearsal, over all processes together."""
     learning_rate: float = 3e-3
-    last_learning_rate: float = 2e-3
+    last_learning_rate: float = 1e-3
     """Of the last round. Within each round the rate falls to a hundredth along a cosine."""
     clip: float = 1.0
     """Largest gradient norm."""
@@ -39,7 +39,7 @@ class RehearsalConfig:
     """Standard deviation of noise on sensed places, in half images."""
     well_seen: float = 0.1
     """What is more occluded than this is not compared with."""
-    explained: float = 0.5
+    explained: float = 0.2
     """What a slot shows must be there to more than this share, or it saw its own imagination: not compared with."""
     alike: float = 0.25
     """What differs by more than this share of its bits from what the slot saw first is another object: not compared
@@ -59,8 +59,8 @@ class RehearsalConfig:
     priority_weight: float = 0.1
     position_cost: float = 0.3
     """What an open position gate costs."""
-    gestalt_cost: float = 0.002
-    gate_rate: float = 0.3
+    gestalt_cost: float = 0.02
+    gate_rate: float = 1.0
     """Learning rate of the gate, as a share: a gate that has shut for good feels no gradient any more."""
 
     def __post_init__(self) -> None:
