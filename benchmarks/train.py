@@ -27,7 +27,8 @@ import torch
 from torch.nn import functional as F
 from torch.utils.flop_counter import FlopCounterMode
 
-from loci_looped.configs.training import DataConfig, TrainConfig, recipe
+from loci_looped.configs.recipes import recipe
+from loci_looped.configs.training import DataConfig, TrainConfig
 from loci_looped.data.render.clips import make_clip
 from loci_looped.data.store.clip_file import save_clip
 from loci_looped.data.store.dataset import Batch

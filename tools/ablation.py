@@ -22,7 +22,7 @@ import threading
 from dataclasses import dataclass
 from pathlib import Path
 
-from loci_looped.configs.training import RECIPES
+from loci_looped.configs.recipes import RECIPES
 from loci_looped.evaluation.experiments.results import Results, read_results
 from loci_looped.evaluation.report.markdown import write_between
 from loci_looped.inference.networks import CONFIG, INSIDE_RUN

@@ -26,7 +26,8 @@ from typing import Any
 
 import torch
 
-from loci_looped.configs.training import RECIPES, TrainConfig, differences
+from loci_looped.configs.recipes import RECIPES
+from loci_looped.configs.training import TrainConfig, differences
 from loci_looped.evaluation.experiments.results import Row, read_results
 from loci_looped.evaluation.report.learning import read_records
 from loci_looped.inference.networks import (

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
+from loci_looped.configs.recipes import ABOUT, RECIPES
 from loci_looped.utils.errors import LociError
 
 if TYPE_CHECKING:
@@ -18,17 +19,6 @@ if TYPE_CHECKING:
 
     from loci_looped.configs.training import TrainConfig
     from loci_looped.utils.checkpoint import Checkpoint
-
-# Written out, so that `--help` need not load torch; a test compares them with loci_looped.configs.training.
-RECIPES = {
-    "adept": "the paper's network and schedule: 1.15 million updates, for GPUs",
-    "clevrer": "the paper's, for colliding objects",
-    "balls": "the paper's, for bouncing balls",
-    "adept-small": "object permanence on one CPU core in a quarter of an hour",
-    "adept-learnt": "the same without any rule of permanence: it learns to see, then rehearses what it saw",
-    "clevrer-small": "the same for colliding objects",
-    "balls-small": "the same for bouncing balls",
-}
 
 USAGE = """usage: loci train RECIPE [--seed S] [--threads N] [--out DIR] [--any.field value ...]
        loci train --resume RUN [--threads N] [--minutes M]
@@ -72,7 +62,7 @@ class Line:
 
 def main(argv: list[str]) -> int:
     if not argv or argv[0] in ("-h", "--help"):
-        print(USAGE.format(recipes="\n".join(f"  {name:<15} {text}" for name, text in RECIPES.items())))
+        print(USAGE.format(recipes="\n".join(f"  {name:<15} {text}" for name, text in ABOUT.items())))
         return 0
     line = split_line(argv)
     # Before torch is loaded: its thread pool is sized once.
@@ -80,7 +70,7 @@ def main(argv: list[str]) -> int:
 
     from rich.console import Console
 
-    from loci_looped.configs.training import recipe
+    from loci_looped.configs.recipes import recipe
     from loci_looped.training.branch import starting_point
     from loci_looped.training.resume import config_of, resumed_config
     from loci_looped.utils.checkpoint import newest_checkpoint

@@ -14,7 +14,7 @@ import torch
 from loci_looped.cli import evaluate
 from loci_looped.cli.main import main
 from loci_looped.configs.presets import preset
-from loci_looped.configs.training import recipe
+from loci_looped.configs.recipes import recipe
 from loci_looped.data.render.clips import make_clip
 from loci_looped.data.store.clip_file import save_clip
 from loci_looped.evaluation.evaluated_model import open_model
@@ -146,7 +146,7 @@ def test_clips_of_the_users_own(network: str, tmp_path: Path, capsys: pytest.Cap
 def test_what_was_found_before_an_interruption_is_kept(
     network: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    original = scoring.record
+    original = recording.record
 
     def stopped_at_the_second_gate(model, clips):  # type: ignore[no-untyped-def]
         if model.gate != "learned":

@@ -14,7 +14,7 @@ import torch
 
 import loci_looped
 from loci_looped.configs.network import DecoderConfig, EncoderConfig
-from loci_looped.configs.training import recipe
+from loci_looped.configs.recipes import recipe
 from loci_looped.inference import networks as storage
 from loci_looped.model import LociConfig, LociLooped
 from loci_looped.utils.checkpoint import Checkpoint, write_checkpoint

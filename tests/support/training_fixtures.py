@@ -11,7 +11,8 @@ import pytest
 from squares import square_clip
 
 from loci_looped.configs.network import DecoderConfig, EncoderConfig
-from loci_looped.configs.training import DataConfig, TrainConfig, recipe
+from loci_looped.configs.recipes import recipe
+from loci_looped.configs.training import DataConfig, TrainConfig
 from loci_looped.data.store.clip_file import save_clip
 from loci_looped.model import LociConfig
 

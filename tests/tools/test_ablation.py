@@ -11,7 +11,8 @@ from types import ModuleType
 import pytest
 
 from loci_looped.cli import train
-from loci_looped.configs.training import TrainConfig, differences, recipe
+from loci_looped.configs.recipes import recipe
+from loci_looped.configs.training import TrainConfig, differences
 from loci_looped.evaluation.experiments.results import Case, Results
 from loci_looped.evaluation.metrics.statistics import Estimate
 from loci_looped.evaluation.report.markdown import BEGIN, END

@@ -22,7 +22,8 @@ from squares import flags_of
 import loci_looped
 from loci_looped.cli import train
 from loci_looped.cli.main import main
-from loci_looped.configs.training import RECIPES, TrainConfig, recipe
+from loci_looped.configs.recipes import RECIPES, recipe
+from loci_looped.configs.training import TrainConfig
 from loci_looped.evaluation.evaluated_model import open_model
 from loci_looped.evaluation.experiments.results import Case, Results
 from loci_looped.inference import networks as storage

@@ -14,7 +14,8 @@ from rich.console import Console
 from squares import flags_of
 
 from loci_looped.cli.main import main
-from loci_looped.configs.training import TrainConfig, recipe
+from loci_looped.configs.recipes import recipe
+from loci_looped.configs.training import TrainConfig
 from loci_looped.model import LociLooped
 from loci_looped.training.branch import branch_of, starting_point
 from loci_looped.training.log import RunLog, read_log

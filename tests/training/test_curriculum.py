@@ -11,7 +11,8 @@ import math
 import pytest
 
 from loci_looped.configs.curriculum import Curriculum
-from loci_looped.configs.training import RECIPES, TrainConfig, differences, recipe
+from loci_looped.configs.recipes import RECIPES, recipe
+from loci_looped.configs.training import TrainConfig, differences
 from loci_looped.training.curriculum import binding_strength, phase_at
 from loci_looped.training.sequence import _window_ends
 

@@ -8,7 +8,7 @@ import re
 import pytest
 
 from loci_looped.configs.curriculum import PhaseName
-from loci_looped.configs.training import recipe
+from loci_looped.configs.recipes import recipe
 from loci_looped.training.diagnostics import EARLY, diagnose
 from loci_looped.training.validation import Validation
 

@@ -15,7 +15,8 @@ import pytest
 from rich.console import Console
 from squares import flags_of
 
-from loci_looped.configs.training import TrainConfig, recipe
+from loci_looped.configs.recipes import recipe
+from loci_looped.configs.training import TrainConfig
 from loci_looped.training.log import RunLog, read_log
 from loci_looped.training.loop import CHECKPOINTS, Trainer
 from loci_looped.utils.checkpoint import checkpoints

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 import torch
 
-from loci_looped.configs.training import OptimiserConfig, recipe
+from loci_looped.configs.recipes import recipe
+from loci_looped.configs.training import OptimiserConfig
 from loci_looped.model import LociLooped
 from loci_looped.training.optimiser import (
     RectifiedAdam,

@@ -10,7 +10,8 @@ from statistics import mean
 from rich.console import Console
 from squares import square_clip
 
-from loci_looped.configs.training import TrainConfig, recipe
+from loci_looped.configs.recipes import recipe
+from loci_looped.configs.training import TrainConfig
 from loci_looped.data.store.clip_file import save_clip
 from loci_looped.training.log import RunLog, read_log
 from loci_looped.training.loop import Trainer

@@ -14,7 +14,8 @@ from squares import flags_of
 
 from loci_looped.cli import train
 from loci_looped.cli.main import main
-from loci_looped.configs.training import RECIPES, TrainConfig, recipe
+from loci_looped.configs.recipes import ABOUT, RECIPES, recipe
+from loci_looped.configs.training import TrainConfig
 from loci_looped.training.log import read_log
 from loci_looped.utils.checkpoint import checkpoints, newest_checkpoint
 
@@ -33,7 +34,7 @@ def test_help_is_quick_and_needs_no_torch() -> None:
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60)
     assert done.returncode == 0, done.stderr
     assert all(text in done.stdout for text in (*RECIPES, "--resume RUN", "--start-from RUN"))
-    assert list(train.RECIPES) == list(RECIPES)
+    assert list(ABOUT) == list(RECIPES)
 
 
 def test_help_of_a_recipe_lists_its_fields_and_values(capsys: pytest.CaptureFixture[str]) -> None:

@@ -28,6 +28,7 @@ from loci_looped.evaluation.experiments.interruptions import (
     watch_interrupted,
 )
 from loci_looped.evaluation.experiments.results import Case, Results
+from loci_looped.evaluation.metrics.perceptual import PerceptualDistance
 from loci_looped.inference.pixels import to_tensor
 from loci_looped.utils.errors import LociError
 
@@ -133,7 +134,7 @@ def test_a_model_without_predictions_is_told() -> None:
 
 
 def test_lpips_is_left_out_with_a_sentence() -> None:
-    def absent() -> interruptions.PerceptualDistance:
+    def absent() -> PerceptualDistance:
         raise LociError("It is not there: run `loci fetch lpips`.")
 
     found = results()

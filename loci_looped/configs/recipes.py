@@ -1,0 +1,99 @@
+"""The training runs by name: the paper's three, and ours for two CPU cores."""
+
+from __future__ import annotations
+
+import dataclasses
+import difflib
+
+from loci_looped.configs.curriculum import Curriculum
+from loci_looped.configs.presets import PRESETS as NETWORKS
+from loci_looped.configs.rehearsal import RehearsalConfig
+from loci_looped.configs.training import DataConfig, LossConfig, OptimiserConfig, TrainConfig
+from loci_looped.utils.errors import LociError
+
+_SMALL_OPTIMISER = OptimiserConfig(
+    kind="adamw", learning_rate=1e-3, beta2=0.99, epsilon=1e-8, clip=0.5, initial_factor=1.0, initial_until=0,
+    final_share=0.02, average=0.999,
+)
+_SMALL_LOSS = LossConfig(gestalt_change=0.0, balanced=True, outlines=True, centring=30.0, mean_over_window=True)
+_SMALL_CURRICULUM = Curriculum(
+    updates=6_000, foreground_until=1_800, still_until=1_800, still_steps=5, placement="error_sampled",
+    canvas="colours", colours_from=800, colours_share=0.4, background_from=1_800, background_over=400,
+    gate_from=2_200, binding="hard", window_to=1, hold=0.04, hold_to=12,
+)
+_SMALL = TrainConfig(
+    name="adept-small", model=NETWORKS["adept-small"], data=DataConfig(batch=8, clips=400), optimiser=_SMALL_OPTIMISER,
+    loss=_SMALL_LOSS, curriculum=_SMALL_CURRICULUM, warm_up=8, warm_up_updates=False, validate_every=1000,
+)
+
+RECIPES: dict[str, TrainConfig] = {
+    "adept": TrainConfig(
+        name="adept", model=NETWORKS["adept"],
+        # The paper's chain of four runs, each with a fresh optimiser; the fourth at level 2.
+        optimiser=OptimiserConfig(steps=((400_000, 3.333e-5), (600_000, 3.333e-5), (800_000, 3.333e-5))),
+        curriculum=Curriculum(drop_rest=True),
+        level_two_from=800_000,
+    ),
+    "clevrer": TrainConfig(
+        name="clevrer", model=NETWORKS["clevrer"],
+        data=DataConfig(world="collide", batch=32, clips=10_000, stride=2),
+        optimiser=OptimiserConfig(steps=((200_000, 3.3333e-5), (600_000, 3.3333e-5))),
+        # The blackouts are the paper's; the released configurations forgot them.
+        curriculum=Curriculum(
+            updates=800_000, settle_stochastically=True, gate_from=100_000, window_steps=((200_000, 3), (600_000, 4)),
+            drop_rest=True, blackout_from=0.2, blackout_to=0.2,
+        ),
+    ),
+    "balls": TrainConfig(
+        name="balls", model=NETWORKS["balls"], data=DataConfig(world="balls-interaction", batch=128, clips=10_000),
+        optimiser=OptimiserConfig(
+            learning_rate=4e-4, steps=((400_000, 1e-4), (800_000, 5e-5)), decay=0.75, decay_every=100_000,
+            initial_until=30_000,
+        ),
+        loss=LossConfig(gestalt_change=0.25),
+        curriculum=Curriculum(
+            updates=1_200_000, foreground_until=3_000_000, background_from=15_000, gate_from=40_000,
+            window_to=3, window_every=100_000, drop_rest=True, blackout_from=0.1, blackout_to=0.45,
+        ),
+        warm_up=5,
+    ),
+    "adept-small": _SMALL,
+    "adept-learnt": dataclasses.replace(
+        _SMALL, name="adept-learnt", model=NETWORKS["adept-learnt"],
+        # First it learns to see: stills, then glimpses, of which only the present is painted. Then it rehearses.
+        loss=dataclasses.replace(_SMALL_LOSS, prediction=0.0, reconstruction=1.0, position_change=0.0),
+        curriculum=dataclasses.replace(_SMALL_CURRICULUM, updates=4_200, glimpse=9, gate_from=4_200, hold=0.0),
+        rehearsal=RehearsalConfig(rounds_at=(4_200,) * 8, updates=400),
+    ),
+    "clevrer-small": dataclasses.replace(
+        _SMALL, name="clevrer-small", model=NETWORKS["clevrer-small"],
+        data=DataConfig(world="collide", batch=8, clips=600, stride=2),
+        curriculum=dataclasses.replace(_SMALL_CURRICULUM, blackout_from=0.2, blackout_to=0.2),
+    ),
+    "balls-small": dataclasses.replace(
+        _SMALL, name="balls-small", model=NETWORKS["balls-small"],
+        data=DataConfig(world="balls-interaction", batch=8, clips=600),
+        curriculum=dataclasses.replace(_SMALL_CURRICULUM, blackout_from=0.1, blackout_to=0.45, blackout_every=200),
+    ),
+}
+
+
+ABOUT: dict[str, str] = {
+    "adept": "the paper's network and schedule: 1.15 million updates, for GPUs",
+    "clevrer": "the paper's, for colliding objects",
+    "balls": "the paper's, for bouncing balls",
+    "adept-small": "object permanence, partly by rule, on one CPU core in a quarter of an hour",
+    "adept-learnt": "the same without any rule of permanence: it learns to see, then rehearses what it saw",
+    "clevrer-small": "as adept-small, for colliding objects",
+    "balls-small": "as adept-small, for bouncing balls",
+}
+
+
+def recipe(name: str) -> TrainConfig:
+    if name not in RECIPES:
+        near = difflib.get_close_matches(name, RECIPES, n=2)
+        raise LociError(
+            f"There is no recipe {name!r}. "
+            + (f"Did you mean {' or '.join(near)}?" if near else f"There are {', '.join(RECIPES)}.")
+        )
+    return RECIPES[name]
