@@ -18,7 +18,7 @@ from loci_looped.configs.recipes import recipe
 from loci_looped.data.render.clips import make_clip
 from loci_looped.data.store.clip_file import save_clip
 from loci_looped.evaluation.evaluated_model import open_model
-from loci_looped.evaluation.experiments import evaluation, scoring
+from loci_looped.evaluation.experiments import evaluation, recording, scoring
 from loci_looped.inference.networks import save_network
 from loci_looped.model import LociLooped
 from loci_looped.utils.checkpoint import Checkpoint, write_checkpoint
