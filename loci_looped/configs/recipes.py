@@ -63,7 +63,7 @@ RECIPES: dict[str, TrainConfig] = {
         # First it learns to see: stills, then glimpses, of which only the present is painted. Then it rehearses.
         loss=dataclasses.replace(_SMALL_LOSS, prediction=0.0, reconstruction=1.0, position_change=0.0),
         curriculum=dataclasses.replace(_SMALL_CURRICULUM, updates=4_200, glimpse=9, gate_from=4_200, hold=0.0),
-        rehearsal=RehearsalConfig(rounds_at=(4_200,) * 8, updates=400),
+        rehearsal=RehearsalConfig(rounds_at=(4_200,) * 6, updates=400),
     ),
     "clevrer-small": dataclasses.replace(
         _SMALL, name="clevrer-small", model=NETWORKS["clevrer-small"],
