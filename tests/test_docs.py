@@ -8,11 +8,7 @@ import pytest
 from documents import ROOT, commands, is_there, mistake, paths
 
 DOCUMENTS = ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "docs/architecture.md")
-COMING: set[str] = set()
-"""Named before they are there: parts of the move that other branches bring. Empty when all are merged."""
 LONGEST_NAME = 70
-TO_BE_SHORTENED = ("baselines", "data", "evaluation", "inference", "model", "training")
-"""Folders whose tests are being moved; empty when that is done."""
 
 
 @pytest.fixture(autouse=True)
@@ -24,11 +20,7 @@ def _wide_page(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_every_file_a_document_names_exists(document: str) -> None:
     named = paths((ROOT / document).read_text(encoding="utf-8"))
     assert named
-    assert sorted(name for name in named - COMING if not is_there(name)) == []
-
-
-def test_what_was_coming_has_not_arrived_yet() -> None:
-    assert sorted(name for name in COMING if is_there(name)) == [], "take these out of COMING: they are there now"
+    assert sorted(name for name in named if not is_there(name)) == []
 
 
 @pytest.mark.parametrize("document", ["README.md", "CONTRIBUTING.md", "docs/architecture.md"])
@@ -57,6 +49,5 @@ def test_names_of_tests_can_be_read() -> None:
         f"{path.relative_to(ROOT)}: {node.name}" for path in sorted((ROOT / "tests").rglob("test_*.py"))
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
         if isinstance(node, ast.FunctionDef) and node.name.startswith("test_") and len(node.name) >= LONGEST_NAME
-        and path.relative_to(ROOT / "tests").parts[0] not in TO_BE_SHORTENED
     ]
     assert long == []

@@ -145,7 +145,7 @@ def main(argv: list[str] | None = None) -> int:
                 print(*(f"loci {shlex.join(words)}" for words in (row.training(), row.evaluation())), sep="\n")
             return 0
         if arguments.train < 0:
-            raise LociError(f"--train {arguments.train} is no number of runs: say 0 for none, or how many at once.")
+            raise LociError(f"--train {arguments.train} is not a number of runs: say 0 for none, or how many at once.")
         troubles = work(wanted, arguments.train) if arguments.train else []
         write_between(DOCUMENT, table(rows, DOCUMENT.read_text(encoding="utf-8")))
         print(f"table in {DOCUMENT}")

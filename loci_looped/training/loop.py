@@ -123,14 +123,14 @@ class Trainer:
             loss = float(window.loss.detach())
             if not math.isfinite(loss):
                 broken = ", ".join(name for name, value in window.parts.items() if not math.isfinite(value))
-                self._refuse(batch, f"a loss that is no number ({broken or 'all its parts are'})")
+                self._refuse(batch, f"a loss that is not a finite number ({broken or 'all its parts are'})")
             rate = set_learning_rate(self.optimiser, optimiser, self.pictures, updates)
             self.optimiser.zero_grad(set_to_none=True)
             (window.loss / self.world.size).backward()
             self.world.sum_gradients(self.model)
             norm = clip_gradients(self.model.parameters(), optimiser.clip)
             if not math.isfinite(norm):
-                self._refuse(batch, "a gradient that is no number")
+                self._refuse(batch, "a gradient that is not a finite number")
             self.optimiser.step()
             self._follow()
             self.update += 1

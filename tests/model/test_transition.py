@@ -80,7 +80,7 @@ def test_the_transition_starts_as_an_identity(name: str) -> None:
 
 
 @torch.no_grad()
-def test_the_released_shared_transition_runs_all_attention_layers_every_round(tiny: Make) -> None:
+def test_the_released_shared_transition_attends_in_every_round(tiny: Make) -> None:
     for official, calls in ((True, 9), (False, 3)):
         config = tiny(transition=TransitionConfig(kind="shared", layers=3), released=official)
         transition, seen = LociLooped(config).transition.double().eval(), []

@@ -153,7 +153,7 @@ def test_a_disk_that_fails_is_told_and_nobody_waits_for_ever(
 
 def test_a_negative_number_of_runs_is_a_sentence(ablation: ModuleType, capsys: pytest.CaptureFixture[str]) -> None:
     assert ablation.main(["--train", "-1"]) == 2
-    assert "--train -1 is no number of runs" in capsys.readouterr().err
+    assert "--train -1 is not a number of runs" in capsys.readouterr().err
 
 
 def test_an_unknown_switch_is_a_sentence(ablation: ModuleType, capsys: pytest.CaptureFixture[str]) -> None:

@@ -109,7 +109,7 @@ def released_config(
         found = shapes.get(name)
         if found is None or len(found) != axes:
             raise LociError(
-                f"These are no weights of SAVi: {name!r} "
+                f"These are not weights of SAVi: {name!r} "
                 + ("is missing." if found is None else f"has the shape {tuple(found)} instead of {axes} axes.")
             )
         return found
@@ -124,7 +124,7 @@ def released_config(
     encoder = tuple(shape(f"encoder.{i}.0.weight", 4)[0] for i in range(count("encoder.{}.0.weight")))
     decoder = tuple(shape(f"decoder.{i}.0.weight", 4)[1] for i in range(count("decoder.{}.0.weight")))
     if not encoder or not decoder:
-        raise LociError("These are no weights of SAVi: the encoder's or the decoder's convolutions are missing.")
+        raise LociError("These are not weights of SAVi: the encoder's or the decoder's convolutions are missing.")
     kind: Literal["mlp", "transformer"] = "mlp" if "predictor.ln.weight" in shapes else "transformer"
     predictor = PredictorConfig()
     if kind == "transformer":

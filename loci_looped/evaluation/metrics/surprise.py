@@ -74,7 +74,7 @@ def peak(errors: Floats, window: Window) -> Floats:
 def mean_over_networks(peaks: Floats, objects: Sequence[Hashable]) -> Floats:
     """Average the peaks (N,) that different networks have for the same object of the same scene.
 
-    Three networks that watch one film are no three films. `objects` names (set, scene, object) of each peak.
+    Three networks that watch one film are not three films. `objects` names (set, scene, object) of each peak.
     """
     groups: dict[Hashable, list[float]] = {}
     for value, name in zip(peaks, objects, strict=True):

@@ -120,7 +120,7 @@ def test_adept_damage_is_tolerated_and_told(adept_folder: Path, tmp_path: Path, 
     assert_same_truth(surprise, reading.clip)           # the yaml carries the masks a second time
 
 
-def test_adept_as_released_has_neither_whole_masks_nor_background_nor_events(tmp_path: Path) -> None:
+def test_adept_as_released_has_no_whole_masks_background_or_events(tmp_path: Path) -> None:
     name = clip_name(ClipSpec("vanish-surprise", 3, (40, 60)))
     folder, clip = _written("vanish-surprise", tmp_path, name)
     (folder / "background.png").unlink()

@@ -58,7 +58,7 @@ def test_the_border_cuts_things_off_on_every_side() -> None:
     )
 
 
-def test_next_to_another_object_places_are_not_trusted_but_ones_own_mask_does_no_harm() -> None:
+def test_places_beside_other_objects_are_not_trusted() -> None:
     masks = torch.zeros(1, 2, *FRAME)
     masks[0, 1, :, 32:] = 1.0                                    # slot 1 fills the right half
     middle_of_left, beside, far_right = (0.0, -0.5), (0.0, 0.03), (0.0, 0.5)
@@ -78,7 +78,7 @@ def test_speed_is_the_mean_of_the_steps_seen() -> None:
     torch.testing.assert_close(speed[0, 0], torch.stack([torch.tensor(0.0), steps.mean()]))
 
 
-def test_a_slot_followed_for_long_still_learns_and_without_trust_nothing_changes() -> None:
+def test_a_slot_followed_for_long_still_learns() -> None:
     speed, off = torch.full((1, 2, 2), 0.1), torch.full((1, 2, 2), 0.05)
     after = corrected(speed, off, torch.tensor([[1.0, 0.0]]), torch.tensor([[1000.0, 0.0]]))
     torch.testing.assert_close(after[:, 0], speed[:, 0] + LEAST_SHARE * off[:, 0])

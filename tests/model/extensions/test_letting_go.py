@@ -69,7 +69,7 @@ def test_a_hidden_slot_on_a_visible_slots_object_is_double() -> None:
     assert not is_double(scene(3, 6, 8), visible, bound).any()      # they only touch
 
 
-def test_a_slot_without_patience_keeps_its_object_and_one_with_patience_lets_go() -> None:
+def test_with_patience_a_slot_lets_go_without_it_keeps_its_object() -> None:
     """A network is talked into an object that is not there; nothing of it can be seen."""
     for patience, held in ((0, True), (3, False)):
         config = preset("adept-small")
