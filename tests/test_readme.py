@@ -41,7 +41,7 @@ def test_the_first_success_is_within_30_lines() -> None:
 
 
 def test_every_row_of_the_results_has_its_command() -> None:
-    table = re.search(r"^\|.*error hidden.*\n\|[-:|]+\n((?:\|.*\n)+)", TEXT, flags=re.M)
+    table = re.search(r"^\|.*error occluded.*\n\|[-:|]+\n((?:\|.*\n)+)", TEXT, flags=re.M)
     assert table is not None
     for row in table.group(1).splitlines():
         (command,) = commands(row)

@@ -19,7 +19,6 @@ from torch import Tensor, nn
 from loci_looped.configs.network import LociConfig
 from loci_looped.configs.presets import preset
 
-from .blocks import ResidualBlock
 from .checks import check_background, check_frame, check_regime
 from .gate import blend
 from .look import Look, expected_masks, prediction_error
@@ -45,8 +44,7 @@ class LociLooped(nn.Module):
         self.bookkeeping = self.parts.bookkeeping(self.config.recruiting.bound_threshold)
         # Convolutions on a CPU are up to twice as fast with channels last, if the whole path is laid out so.
         self.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
-        if self.config.extensions.he_start:
-            self._start_lively()
+        self.parts.start(self)
         self.transition.begin()
 
     # ---------------------------------------------------------------- one time step
@@ -224,11 +222,3 @@ class LociLooped(nn.Module):
         from .released.checkpoint import read_official
 
         return read_official(path, config).model
-
-    def _start_lively(self) -> None:
-        """Extension: signals keep their size through many blocks, and colours are apart from the start."""
-        for module in self.modules():
-            if isinstance(module, ResidualBlock):
-                module.he_initialise()
-        self.encoder.down.tell_inputs_apart()
-        self.decoder.object.up.tell_outputs_apart()

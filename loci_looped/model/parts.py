@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeVar
 
-from torch import Tensor
+from torch import Tensor, nn
 
 from loci_looped.configs.network import LociConfig
 
@@ -20,6 +20,7 @@ from .decoder import Decoder
 from .encoder import Encoder
 from .extensions.alignment import AlignedDecoder, AlignedEncoder
 from .extensions.focus import ExplainingAway, OwnPlace
+from .extensions.he_start import he_start
 from .extensions.heads import AttendedGestaltHead, BoundedSize, Offsets
 from .extensions.innovation import InnovationTransition
 from .extensions.letting_go import letting_go
@@ -42,6 +43,10 @@ from .transition import Transition
 Part = TypeVar("Part")
 
 
+def as_pytorch_does(network: nn.Module) -> None:
+    """Leave the weights as their modules made them."""
+
+
 @dataclass(frozen=True)
 class Parts:
     recruiter: type[Recruiter] = Recruiter
@@ -51,6 +56,8 @@ class Parts:
     decoder: type[Decoder] = Decoder
     bookkeeping: type[Bookkeeping] = Bookkeeping
     position_change: Callable[[StepOutput], Tensor] = position_change
+    start: Callable[[nn.Module], None] = as_pytorch_does
+    """What is done to fresh weights."""
 
 
 PAPER = Parts()
@@ -85,6 +92,7 @@ def parts_of(config: LociConfig) -> Parts:
             Decoder, (beyond.aligned_grid, AlignedDecoder), (beyond.painted_objects, PaintedObjects),
         ),
         bookkeeping=letting_go(beyond.patience) if beyond.patience else Bookkeeping,
+        start=he_start if beyond.he_start else as_pytorch_does,
     )
 
 
