@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shutil
@@ -46,6 +47,17 @@ def test_every_row_of_the_results_has_its_command() -> None:
     for row in table.group(1).splitlines():
         (command,) = commands(row)
         assert command[1] == "evaluate" and command[command.index("--seed") + 1] == "100", row
+
+
+def test_figures_are_those_that_the_commands_gave() -> None:
+    """What `loci evaluate ... --json` wrote is stored in docs/figures; nothing in the table is typed from memory."""
+    stored = {}
+    for file in sorted((ROOT / "docs" / "figures").glob("*.json")):
+        rows = {row["metric"]: row["value"] for row in json.loads(file.read_text(encoding="utf-8"))["rows"]}
+        stored[file.stem] = [f"{rows[name]:.3g}" for name in ("error_visible", "error_occluded", "successful")]
+    table = [line.split("|")[2:5] for line in TEXT.splitlines() if "loci evaluate" in line and line.startswith("|")]
+    shown = [[f"{float(cell):.3g}" for cell in row] for row in table]
+    assert shown == [stored["adept-small-learned"], stored["adept-small-open"], stored["kalman"]]
 
 
 def test_no_figure_is_left_blank() -> None:
