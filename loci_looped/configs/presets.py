@@ -34,7 +34,7 @@ _SMALL = LociConfig(
 )
 
 _LEARNT = dataclasses.replace(
-    _SMALL, gate=dataclasses.replace(_SMALL.gate, l0_weight=0.0),       # rehearsal has its own price of open gates
+    _SMALL,
     # No rule says how things move, how long they keep their look, or when not to believe one's eyes.
     extensions=dataclasses.replace(
         _SMALL.extensions, rules=Rules(), innovation=30.0, identity_start=True, forgets=True, open_until_bound=True,

@@ -57,9 +57,9 @@ class RehearsalConfig:
     size_weight: float = 0.3
     gestalt_weight: float = 0.3
     priority_weight: float = 0.1
-    position_cost: float = 0.4
+    position_cost: float = 0.15
     """What an open position gate costs."""
-    gestalt_cost: float = 0.1
+    gestalt_cost: float = 0.005
     gate_rate: float = 1.0
     """Learning rate of the gate, as a share: a gate that has shut for good feels no gradient any more."""
 
