@@ -24,7 +24,8 @@ class Arguments:
     """Watch a film and write down what the network makes of it: film.mp4, table.csv, curves.png and index.html."""
 
     source: tyro.conf.Positional[str]
-    """A film, a folder with one picture per frame, a .clip file or a folder of them, vanish:seed=7 (also ,kind=surprise), or camera:0."""
+    """A film, a folder with one picture per frame, a .clip file or a folder of them, vanish:seed=7 (also
+    ,kind=surprise), or camera:0."""
     out: Annotated[Path | None, tyro.conf.arg(aliases=["-o"])] = None
     """Folder for the results; without it, a folder named after the source is made here."""
     network: str = "adept-small"
@@ -152,5 +153,6 @@ def _refuse_endless(sources: list[Source], arguments: Arguments) -> None:
 
 def _plain(text: str) -> str:
     """A folder name from a source."""
-    stem = Path(text).stem if not text.startswith(("vanish", "camera")) else text
+    # The whole name: good.mp4 and good.avi are two films.
+    stem = Path(text).name if not text.startswith(("vanish", "camera")) else text
     return "".join(letter if letter.isalnum() or letter in "-_" else "-" for letter in stem).strip("-") or "film"

@@ -75,6 +75,14 @@ def test_clips_are_watched_and_a_folder_of_them_one_by_one(network: str, tmp_pat
         open_source(clips)
 
 
+def test_films_that_differ_in_their_ending_get_two_folders() -> None:
+    from loci_looped.cli.watch import _plain
+
+    assert (_plain("films/good.mp4"), _plain("good.avi"), _plain("vanish:seed=7")) == (
+        "good-mp4", "good-avi", "vanish-seed-7",
+    )
+
+
 def test_a_range_of_a_generated_scene(network: str, tmp_path: Path) -> None:
     arguments = ["watch", "vanish:seed=3", "--network", network, "--start", "4", "--stop", "12", "--stride", "4"]
     assert main([*arguments, "--out", str(tmp_path / "r")]) == 0
