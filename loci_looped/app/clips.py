@@ -17,6 +17,7 @@ import numpy as np
 from loci_looped.app.playback import ClipPlayback, jpeg
 from loci_looped.app.settings import Settings
 from loci_looped.data.formats.video import FILM_SUFFIXES
+from loci_looped.data.store.clip_file import SUFFIX
 from loci_looped.utils.errors import LociError
 
 FRAME_RATE = 25 / 3             # what networks trained on generated scenes are used to
@@ -41,8 +42,9 @@ class ClipStore:
     async def receive(self, title: str, body: AsyncIterator[bytes], announced: int | None) -> tuple[str, ClipPlayback]:
         """Take in a film and decode it. Whatever goes wrong, nothing of it is left."""
         suffix = Path(title).suffix.lower()
-        if suffix not in FILM_SUFFIXES:
-            raise LociError(f"{title[:80]!r} is not named like a film; films end in {', '.join(FILM_SUFFIXES)}.")
+        endings = (*FILM_SUFFIXES, SUFFIX)
+        if suffix not in endings:
+            raise LociError(f"{title[:80]!r} is not named like a film; films end in {', '.join(endings)}.")
         if announced is not None and announced > self.settings.upload_bytes:
             raise self._too_large()
         if self.places.locked():

@@ -9,20 +9,24 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 from PIL import Image
 
-from loci_looped.data.coordinates import resize
+from loci_looped.data.coordinates import Size, resize
 from loci_looped.data.formats import video
 from loci_looped.data.formats.background import estimate, spread
+from loci_looped.data.store.clip_file import SUFFIX, load_clip
 from loci_looped.utils.errors import LociError
 
 MEMORY = 3 << 30
 FILE_BYTES = 256 << 20
 LARGEST_SIDE = 8192
+CLIP_FPS = 25 / 3           # stored clips do not tell; networks are trained on them as if they ran at this rate
 
 
 SIGNATURES: tuple[tuple[int, tuple[bytes, ...]], ...] = (
@@ -49,22 +53,48 @@ def restrict(seconds: int) -> None:
     resource.setrlimit(resource.RLIMIT_FSIZE, (FILE_BYTES, FILE_BYTES))
 
 
-def decode(film: Path, folder: Path, order: dict[str, Any]) -> None:
-    """Read the film at about the wanted rate, at most so many frames of it."""
+class Found(NamedTuple):
+    """A film that is about to be read."""
+
+    frames: Iterable[NDArray[np.uint8]]
+    size: Size
+    fps: float                              # of the frames that are given
+    cut: bool                               # it has more frames than are given
+    background: NDArray[np.uint8] | None    # where it is known
+
+
+def _film(film: Path, wanted: int, rate: float) -> Found:
     with film.open("rb") as file:
         if not is_film(file.read(16)):
             raise LociError(f"{film} is not a film, whatever its name says.")
-    size, view, wanted = tuple(order["size"]), tuple(order["view"]), int(order["frames"])
     about = video.info(film)
-    if max(about.size) > LARGEST_SIDE or min(about.size) < 8:
-        height, width = about.size
-        raise LociError(f"The film is {height} x {width} pixels; a side must be between 8 and {LARGEST_SIDE}.")
+    _check(about.size)
     fps = about.fps if about.fps and 0.5 <= about.fps <= 1000 else 25.0
-    stride = max(1, round(fps / float(order["fps"])))
-    selection = video.Selection(stop=stride * wanted, stride=stride)
+    stride = max(1, round(fps / rate))
+    cut = about.frames is not None and about.frames > stride * wanted
+    frames = video.frames(film, video.Selection(stop=stride * wanted, stride=stride))
+    return Found(frames, about.size, fps / stride, cut, None)
+
+
+def _clip(film: Path, wanted: int) -> Found:
+    clip = load_clip(film)
+    _check(clip.size)
+    frames = (np.asarray(frame) for frame in clip.frames[:wanted])
+    return Found(frames, clip.size, CLIP_FPS, len(clip) > wanted, clip.background)
+
+
+def _check(size: Size) -> None:
+    if max(size) > LARGEST_SIDE or min(size) < 8:
+        raise LociError(f"The film is {size[0]} x {size[1]} pixels; a side must be between 8 and {LARGEST_SIDE}.")
+
+
+def decode(film: Path, folder: Path, order: dict[str, Any]) -> None:
+    """Read the film at about the wanted rate, at most so many frames of it."""
+    size, view, wanted = tuple(order["size"]), tuple(order["view"]), int(order["frames"])
+    found = _clip(film, wanted) if film.suffix == SUFFIX else _film(film, wanted, float(order["fps"]))
     small, large = [], []
     try:
-        for frame in video.frames(film, selection):
+        for frame in found.frames:
             small.append(resize(frame, size))
             large.append(np.asarray(Image.fromarray(frame).resize((view[1], view[0]), Image.Resampling.BILINEAR)))
     except LociError:
@@ -75,9 +105,10 @@ def decode(film: Path, folder: Path, order: dict[str, Any]) -> None:
     frames = np.stack(small)
     np.save(folder / "frames.npy", frames, allow_pickle=False)
     np.save(folder / "views.npy", np.stack(large), allow_pickle=False)
-    np.save(folder / "background.npy", estimate(spread(frames)).image, allow_pickle=False)
-    cut = about.frames is not None and about.frames > stride * wanted
-    told = {"fps": fps / stride, "cut": cut, "seconds": len(frames) * stride / fps, "size": list(about.size)}
+    known = found.background
+    background = estimate(spread(frames)).image if known is None else resize(known, size)
+    np.save(folder / "background.npy", background, allow_pickle=False)
+    told = {"fps": found.fps, "cut": found.cut, "seconds": len(frames) / found.fps, "size": list(found.size)}
     (folder / "about.json").write_text(json.dumps(told), encoding="utf-8")
 
 

@@ -92,7 +92,10 @@ def usage() -> str:
 def main(argv: list[str] | None = None) -> int:
     arguments = sys.argv[1:] if argv is None else argv
     if not arguments or arguments[0] in ("-h", "--help", "help"):
-        print(usage())
+        try:
+            print(usage(), flush=True)
+        except BrokenPipeError:
+            return _unheard()
         return 0
     if arguments[0] == "--version":
         from importlib.metadata import version
@@ -109,11 +112,19 @@ def main(argv: list[str] | None = None) -> int:
     except KeyboardInterrupt:
         print("\nloci: stopped.", file=sys.stderr)
         return 130
+    except BrokenPipeError:
+        return _unheard()
     except (ValueError, OSError) as error:
         if os.environ.get("LOCI_DEBUG"):
             raise
         print(f"loci {name}: {error}", file=sys.stderr)
         return 2
+
+
+def _unheard() -> int:
+    """Whoever listened has gone (`loci | head -1`). Python would complain once more when it empties its buffers."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return 0
 
 
 if __name__ == "__main__":

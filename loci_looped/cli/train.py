@@ -7,12 +7,14 @@ import difflib
 import os
 import warnings
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from loci_looped.configs.recipes import ABOUT, RECIPES
 from loci_looped.utils.errors import LociError
+from loci_looped.utils.lock import locked
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -78,18 +80,25 @@ def main(argv: list[str]) -> int:
     console = Console(stderr=True)
     if line.resume is not None:
         folder = line.resume
-        found = _reading(lambda: newest_checkpoint(folder / "checkpoints"), console)
-        default = recipe(line.recipe) if line.recipe is not None else config_of(found)
-        config, where = parse(line.rest, default, prog=f"loci train {line.recipe or f'--resume {folder}'}")
-        if where.out is not None:
-            raise LociError(f"A resumed run stays in its folder {folder}; leave out --out {where.out}.")
-        return _train(resumed_config(found, config, folder), folder, where, found, None, console)
+        with _held(folder):         # before reading: whoever holds it may be about to write a newer checkpoint
+            found = _reading(lambda: newest_checkpoint(folder / "checkpoints"), console)
+            default = recipe(line.recipe) if line.recipe is not None else config_of(found)
+            config, where = parse(line.rest, default, prog=f"loci train {line.recipe or f'--resume {folder}'}")
+            if where.out is not None:
+                raise LociError(f"A resumed run stays in its folder {folder}; leave out --out {where.out}.")
+            return _train(resumed_config(found, config, folder), folder, where, found, None, console)
     assert line.recipe is not None
     config, where = parse(line.rest, recipe(line.recipe), prog=f"loci train {line.recipe}")
     folder = where.out or Path("runs") / f"{config.name}-seed{config.seed}"
     other = line.start_from
     start = _reading(lambda: starting_point(other, line.start_update), console) if other is not None else None
-    return _train(config, folder, where, start, other, console)
+    with _held(folder):
+        return _train(config, folder, where, start, other, console)
+
+
+def _held(folder: Path) -> AbstractContextManager[None]:
+    """Nobody else trains in this folder meanwhile. Of many processes that torchrun started, the first one holds it."""
+    return locked(folder, "trains") if os.environ.get("RANK", "0") == "0" else nullcontext()
 
 
 def split_line(argv: list[str]) -> Line:

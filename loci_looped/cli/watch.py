@@ -24,7 +24,8 @@ class Arguments:
     """Watch a film and write down what the network makes of it: film.mp4, table.csv, curves.png and index.html."""
 
     source: tyro.conf.Positional[str]
-    """A film, a folder with one picture per frame, vanish:seed=7 (also ,kind=surprise), or camera:0."""
+    """A film, a folder with one picture per frame, a .clip file or a folder of them, vanish:seed=7 (also
+    ,kind=surprise), or camera:0."""
     out: Annotated[Path | None, tyro.conf.arg(aliases=["-o"])] = None
     """Folder for the results; without it, a folder named after the source is made here."""
     network: str = "adept-small"
@@ -50,17 +51,21 @@ def main(argv: list[str]) -> int:
 
     from loci_looped.data.formats.video import Selection
     from loci_looped.inference.networks import load
-    from loci_looped.inference.stream import open_source
+    from loci_looped.inference.stream import open_source, stored_clips
 
     torch.set_num_threads(1)            # at these sizes a second thread only gets in the way
     model = load(arguments.network)
     selection = Selection(arguments.start, arguments.stop, arguments.stride)
-    source = open_source(arguments.source, selection, model.config.frame)
-    _refuse_endless(source, arguments)
-    folder = arguments.out or Path("watched-" + _plain(arguments.source))
-    frames = watch_to_folder(model, source, folder, arguments.background, arguments.live)
-    print(f"Watched {frames} frames of {source.name} with {arguments.network}.")
-    print(f"Open {folder / 'index.html'} for the film with its curves; the numbers are in {folder / 'table.csv'}.")
+    stored = stored_clips(Path(arguments.source))
+    whole = arguments.out or Path("watched-" + _plain(arguments.source))
+    # All are opened before the first is watched: what cannot be read is said at once.
+    places = [(clip, whole / clip.stem) for clip in stored] if len(stored) > 1 else [(arguments.source, whole)]
+    sources = [(open_source(place, selection, model.config.frame), folder) for place, folder in places]
+    _refuse_endless([source for source, _ in sources], arguments)
+    for source, folder in sources:
+        frames = watch_to_folder(model, source, folder, arguments.background, arguments.live)
+        print(f"Watched {frames} frames of {source.name} with {arguments.network}.")
+        print(f"Open {folder / 'index.html'} for the film with its curves; the numbers are in {folder / 'table.csv'}.")
     return 0
 
 
@@ -133,18 +138,21 @@ def _stopping(live: bool) -> Iterator[Callable[[], bool]]:
         signal.signal(signal.SIGINT, before)
 
 
-def _refuse_endless(source: Source, arguments: Arguments) -> None:
-    if arguments.all or arguments.stop is not None or source.live:
+def _refuse_endless(sources: list[Source], arguments: Arguments) -> None:
+    if arguments.all or arguments.stop is not None or sources[0].live:
         return
-    if source.length is not None and source.length > LONG:
+    length = sum(source.length or 0 for source in sources)
+    name = sources[0].name if len(sources) == 1 else f"{arguments.source} with its {len(sources)} clips"
+    if length > LONG:
         raise LociError(
-            f"{source.name} has {source.length} frames at this stride, about {source.length / 10 / 60:.0f} minutes of "
-            f"watching. Give a range (--start 0 --stop {LONG // 2}), take fewer frames (--stride "
-            f"{max(2, arguments.stride * -(-source.length // LONG))}), or say --all."
+            f"{name} has {length} frames at this stride, about {length / 10 / 60:.0f} minutes of watching. Give a "
+            f"range (--start 0 --stop {LONG // 2 // len(sources)}), take fewer frames (--stride "
+            f"{max(2, arguments.stride * -(-length // LONG))}), or say --all."
         )
 
 
 def _plain(text: str) -> str:
     """A folder name from a source."""
-    stem = Path(text).stem if not text.startswith(("vanish", "camera")) else text
+    # The whole name: good.mp4 and good.avi are two films.
+    stem = Path(text).name if not text.startswith(("vanish", "camera")) else text
     return "".join(letter if letter.isalnum() or letter in "-_" else "-" for letter in stem).strip("-") or "film"

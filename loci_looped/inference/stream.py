@@ -1,6 +1,7 @@
 """Everything that can be watched, as one thing: a stream of pictures that is never held in memory as a whole.
 
     open_source("clip.mp4")             a film, or a folder with one picture per frame
+    open_source("scene.clip")           a stored clip, with its truth; or a folder that holds one
     open_source("vanish:seed=7")        a generated scene; kind=control, control-1, surprise or a violation
     open_source("camera:0")             a camera, through PyAV
     open_source(frames)                 numpy or torch, (T, H, W, 3) or (T, 3, H, W)
@@ -12,7 +13,7 @@ from __future__ import annotations
 import itertools
 import sys
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +26,7 @@ from loci_looped.data.formats import video
 from loci_looped.data.formats.background import estimate, spread
 from loci_looped.data.formats.images import read_rgb
 from loci_looped.data.formats.video import ALL, Selection
+from loci_looped.data.store.clip_file import SUFFIX, load_clip
 from loci_looped.utils.errors import LociError
 
 Picture = NDArray[np.uint8]                 # (H, W, 3) RGB
@@ -71,6 +73,14 @@ def open_source(source: Watchable, selection: Selection = ALL, size: Size = (40,
             return vanish_source(text.partition(":")[2], selection, size)
         if text.startswith("camera:"):
             return _camera(text.partition(":")[2], selection)
+        stored = stored_clips(Path(source))
+        if len(stored) > 1:
+            raise LociError(
+                f"The folder {source} holds {len(stored)} clips, and each is a film of its own: name one of them, for "
+                f"example {stored[0]}."
+            )
+        if stored:
+            return replace(_clip(load_clip(stored[0]), selection), name=stored[0].name)
         return _film(Path(source), selection)
     if hasattr(source, "shape"):
         return _array(source, selection)
@@ -81,6 +91,13 @@ def open_source(source: Watchable, selection: Selection = ALL, size: Size = (40,
         f"A {type(source).__name__} cannot be watched: give a film, a folder of pictures, frames, a Clip, "
         "'vanish:seed=7' or 'camera:0'."
     )
+
+
+def stored_clips(path: Path) -> list[Path]:
+    """The clip at a path, or those of a folder; other things in such a folder (its preview, a log) are no frames."""
+    if path.is_dir():
+        return sorted(item for item in path.iterdir() if item.suffix == SUFFIX and not item.name.startswith("."))
+    return [path] if path.suffix == SUFFIX else []
 
 
 def background_of(source: Source, size: Size, given: Picture | str | Path | None = None) -> tuple[Picture, Source]:

@@ -24,6 +24,7 @@ from loci_looped.cli.lab import listen
 from loci_looped.cli.main import main
 from loci_looped.data.formats.film_writer import write_film
 from loci_looped.data.render.clips import make_clip
+from loci_looped.data.store.clip_file import save_clip
 from loci_looped.inference.networks import save_network
 from loci_looped.model.loci import LociLooped
 from loci_looped.utils.errors import LociError
@@ -122,6 +123,18 @@ def test_a_film_is_taken_in_and_played(network: LociLooped, film: bytes) -> None
         assert ask(socket, type="open", clip=told["clip"])["length"] == 7
         assert ask(socket, type="next")["frame"] == 0
         assert "films cannot" in ask(socket, type="change", scene={})["words"]
+
+
+def test_a_clip_file_is_opened_with_its_own_background(network: LociLooped, tmp_path: Path) -> None:
+    clip = make_clip("vanish-control", 7, samples=1).strided(3, stop=15)
+    content = save_clip(clip, tmp_path / "one.clip").read_bytes()
+    client = lab(network, clip_frames=4)
+    told = upload(client, "one.clip", content).json()
+    assert told["frames"] == 4 and np.isclose(told["fps"], 25 / 3) and "first" in told["notes"][0]
+    kept = client.app.state.lab.clips.find(told["clip"])        # type: ignore[attr-defined]
+    assert (kept.frames == clip.frames[:4]).all() and (kept.background == clip.background).all()
+    answer = upload(client, "cut.clip", content[:-9])
+    assert answer.status_code == 400 and "The file was cut off: 9 bytes" in answer.json()["error"]
 
 
 def test_a_long_film_is_cut_and_that_is_said(network: LociLooped, film: bytes) -> None:

@@ -9,13 +9,17 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from PIL import Image
 
 from loci_looped.cli.main import main
 from loci_looped.data.formats import video
 from loci_looped.data.formats.film_writer import write_film
 from loci_looped.data.render.clips import make_clip
+from loci_looped.data.store.clip_file import save_clip
 from loci_looped.inference.networks import save_network
+from loci_looped.inference.stream import open_source
 from loci_looped.model.loci import LociLooped
+from loci_looped.utils.errors import LociError
 from loci_looped.viz.table import COLUMNS
 
 
@@ -51,6 +55,32 @@ def test_a_film_becomes_a_film_a_table_curves_and_a_page(
     assert "http://" not in page.replace("http://www.w3.org/2000/svg", "") and "https://" not in page
     data = json.loads(re.search(r'id="data">(.*?)</script>', page, re.S).group(1))
     assert data["sections"][0]["film"].startswith("data:video/mp4;base64,") and data["sections"][0]["length"] == 6
+
+
+def test_clips_are_watched_and_a_folder_of_them_one_by_one(network: str, tmp_path: Path) -> None:
+    clip = make_clip("vanish-control", 7, samples=1).strided(3, stop=6)
+    clips = tmp_path / "clips"
+    for name in ("a.clip", "b.clip"):
+        save_clip(clip, clips / name)
+    Image.fromarray(clip.frames[0]).save(clips / "preview.png")
+    assert main(["watch", str(clips / "a.clip"), "--network", network, "--out", str(tmp_path / "one")]) == 0
+    assert video.info(tmp_path / "one" / "film.mp4").frames == 2
+    assert main(["watch", str(clips), "--network", network, "--out", str(tmp_path / "all")]) == 0
+    assert sorted(str(path.relative_to(tmp_path)) for path in (tmp_path / "all").glob("*/table.csv")) == [
+        "all/a/table.csv", "all/b/table.csv",
+    ]
+    source = open_source(clips / "a.clip")
+    assert source.name == "a.clip" and next(source.frames()).truth is not None
+    with pytest.raises(LociError, match=r"holds 2 clips.*a\.clip"):
+        open_source(clips)
+
+
+def test_films_that_differ_in_their_ending_get_two_folders() -> None:
+    from loci_looped.cli.watch import _plain
+
+    assert (_plain("films/good.mp4"), _plain("good.avi"), _plain("vanish:seed=7")) == (
+        "good-mp4", "good-avi", "vanish-seed-7",
+    )
 
 
 def test_a_range_of_a_generated_scene(network: str, tmp_path: Path) -> None:

@@ -46,3 +46,12 @@ def test_mistakes_are_sentences_not_tracebacks(capsys: pytest.CaptureFixture[str
     assert main(["import-official", "no-such.pt", "--config", "adept", "--out", "nowhere"]) == 2
     told = capsys.readouterr().err
     assert told.startswith("loci import-official: There is no file no-such.pt") and "Traceback" not in told
+
+
+def test_a_listener_that_has_gone_is_no_error() -> None:
+    reading, writing = os.pipe()
+    os.close(reading)
+    script = "import sys; from loci_looped.cli.main import main; sys.exit(main([]))"
+    done = subprocess.run([sys.executable, "-c", script], stdout=writing, stderr=subprocess.PIPE, text=True, timeout=60)
+    os.close(writing)
+    assert (done.returncode, done.stderr) == (0, "")

@@ -49,8 +49,24 @@ def to_rgb(pixels: NDArray[np.uint8]) -> tuple[NDArray[np.uint8], bool]:
 def read_rgb(path: Path) -> tuple[NDArray[np.uint8], bool]:
     """(H, W, 3) of a picture file of any mode, and whether anything in it was transparent."""
     picture = open_picture(path)
+    if picture.mode == "F" or picture.mode.startswith("I"):
+        return _deep_grey(path, picture), False
     has_alpha = "A" in picture.getbands() or "transparency" in picture.info
     return to_rgb(np.asarray(picture.convert("RGBA" if has_alpha else "RGB")))
+
+
+def _deep_grey(path: Path, picture: Image.Image) -> NDArray[np.uint8]:
+    """(H, W, 3) of a grey picture with more than 8 bits. Pillow's own conversion cuts at 255: all would be white."""
+    values = np.asarray(picture).astype(np.float64)
+    # The range belongs to the file's type, not to its content: else every frame would have a brightness of its own.
+    white = 1.0 if picture.mode == "F" else 65535.0
+    if not (values.min() >= 0 and values.max() <= white):
+        raise LociError(
+            f"{path} has grey values from {values.min():g} to {values.max():g}, and nothing tells which of them is "
+            f"white; save it with 8 or 16 bits, or as numbers from 0 to 1."
+        )
+    grey = np.rint(values * (255 / white)).astype(np.uint8)
+    return np.repeat(grey[..., None], 3, axis=2)
 
 
 def save_png(path: Path, pixels: NDArray[np.uint8]) -> None:

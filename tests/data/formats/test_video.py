@@ -112,6 +112,21 @@ def test_palette_and_grey_pictures_are_frames_too(tmp_path: Path, film: np.ndarr
     assert video.read(folder).clip.frames.shape == (2, 33, 47, 3)
 
 
+def test_pictures_of_16_bits_are_scaled_not_cut(tmp_path: Path, film: np.ndarray) -> None:
+    folder = _folder(tmp_path / "deep")
+    grey = np.asarray(Image.fromarray(film[0]).convert("L"))
+    Image.fromarray(grey).save(folder / "0.png")
+    Image.fromarray(grey.astype(np.uint16) * 257).save(folder / "1.png")
+    Image.fromarray(grey.astype(np.uint16) * 257).save(folder / "2.tif")
+    Image.fromarray(grey.astype(np.int32) * 257).save(folder / "3.tif")
+    Image.fromarray((grey / 255).astype(np.float32)).save(folder / "4.tif")
+    frames = video.read(folder).clip.frames
+    assert (frames == frames[0]).all() and (frames[0, ..., 0] == grey).all()
+    Image.fromarray(grey.astype(np.int32) * 70000).save(folder / "5.tif")
+    with pytest.raises(LociError, match=r"5\.tif has grey values .* which of them is white"):
+        video.read(folder)
+
+
 def test_background_is_found_behind_a_mover(film: np.ndarray) -> None:
     scene = moving_square(frames=2, seed=0)[0]          # the same texture; the square stands elsewhere
     guess = background.estimate(film)
