@@ -57,7 +57,10 @@ def test_figures_are_those_that_the_commands_gave() -> None:
         stored[file.stem] = [f"{rows[name]:.3g}" for name in ("error_visible", "error_occluded", "successful")]
     table = [line.split("|")[2:5] for line in TEXT.splitlines() if "loci evaluate" in line and line.startswith("|")]
     shown = [[f"{float(cell):.3g}" for cell in row] for row in table]
-    assert shown == [stored["adept-small-learned"], stored["adept-small-open"], stored["kalman"]]
+    assert shown == [
+        stored[name] for name in
+        ("adept-small-learned", "adept-small-open", "adept-learnt-learned", "adept-learnt-visibility", "kalman")
+    ]
 
 
 def test_no_figure_is_left_blank() -> None:

@@ -1,0 +1,56 @@
+"""What `adept-learnt` knows about hidden things it has learnt: take the learnt parts away and it is gone."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+import loci_looped
+from loci_looped.configs.extensions import Rules
+from loci_looped.data.clip import Clip
+from loci_looped.model import LociLooped
+from loci_looped.training.validation import Validation, validate, validation_clips
+
+
+@pytest.fixture(scope="module")
+def network() -> LociLooped:
+    return loci_looped.load("adept-learnt")
+
+
+@pytest.fixture(scope="module")
+def clips(network: LociLooped) -> list[Clip]:
+    return validation_clips(8, network.config.frame)
+
+
+@pytest.fixture(scope="module")
+def as_learnt(network: LociLooped, clips: list[Clip]) -> Validation:
+    return validate(network, clips, "learned")
+
+
+def test_nothing_in_it_is_a_rule(network: LociLooped) -> None:
+    assert network.config.extensions.rules == Rules()
+    assert not [type(m) for m in network.modules() if type(m).__module__.endswith("extensions.rules")]
+
+
+def test_it_keeps_hidden_movers_in_mind(as_learnt: Validation) -> None:
+    assert as_learnt.successful >= 60 and as_learnt.occluded_error < 8
+
+
+def test_the_gate_has_learnt_when_to_believe_its_eyes(as_learnt: Validation) -> None:
+    assert as_learnt.position_gate_visible > 0.3 and as_learnt.position_gate_hidden < 0.1
+
+
+def test_without_what_was_learnt_permanence_is_gone(
+    network: LociLooped, clips: list[Clip], as_learnt: Validation
+) -> None:
+    """The same eyes with a fresh transition and a fresh gate."""
+    torch.manual_seed(0)
+    forgetful = LociLooped(network.config)
+    learnt = network.state_dict()
+    forgetful.load_state_dict({
+        name: value if name.startswith(("transition.", "gate.")) else learnt[name]
+        for name, value in forgetful.state_dict().items()
+    })
+    naive = validate(forgetful.eval(), clips, "learned")
+    assert naive.successful < as_learnt.successful / 2
+    assert naive.occluded_error > 1.5 * as_learnt.occluded_error
