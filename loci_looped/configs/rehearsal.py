@@ -58,8 +58,9 @@ class RehearsalConfig:
     gestalt_weight: float = 0.3
     priority_weight: float = 0.1
     position_cost: float = 0.15
-    """What an open position gate costs."""
+    """What an open position gate costs, besides the pressure of `gate.l0_weight` on every open gate."""
     gestalt_cost: float = 0.005
+    """The same for the gestalt gate."""
     gate_rate: float = 1.0
     """Learning rate of the gate, as a share: a gate that has shut for good feels no gradient any more."""
 
