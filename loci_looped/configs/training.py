@@ -16,9 +16,10 @@ from loci_looped.utils.errors import LociError
 @dataclass(frozen=True)
 class DataConfig:
     world: TrainingScene = "vanish"
-    """The generator. Where `folder` is given, only the validation scenes come from it."""
+    """The generator."""
     folder: str = ""
-    """Train on clips on disk instead: a folder of stored clips (loci generate makes such folders)."""
+    """Train on what lies below a folder instead: films, folders of frames, .clip files, ADEPT, CLEVRER, G-SWM, mixed.
+    """
     clips: int = 1000
     """How many different clips are generated."""
     first_seed: int = 0
@@ -26,6 +27,20 @@ class DataConfig:
     """Use every n-th frame, beginning anywhere in the first n."""
     batch: int = 16
     """Clips per update, over all processes together."""
+    length: int = 41
+    """Of a folder: what is longer is cut into clips of so many frames (after `stride`)."""
+    rate: float = 25 / 3
+    """Of a folder: films are looked at with about so many frames per second; clips and releases as they are."""
+    crop: str = "auto"
+    """Of a folder: films of another shape are squeezed if hardly, else cropped (auto), or none, middle, or
+    TOP,LEFT,HEIGHT,WIDTH in the film's pixels."""
+    occluder: str = "auto"
+    """Of a folder: what stands still and hides others: found where it can be told (auto), none, or a picture that is
+    white where it stands."""
+    moving_camera: Literal["refuse", "leave_out", "use"] = "refuse"
+    """Of a folder: what to do about films whose camera does not stand still."""
+    held_out: float = 0.15
+    """Of a folder: share of the films that is never trained on, but validated."""
 
 
 @dataclass(frozen=True)
@@ -113,6 +128,8 @@ class TrainConfig:
     def from_json(values: dict[str, Any]) -> TrainConfig:
         """The inverse of `to_json`; runs of the time before rehearsal had none."""
         known = {"rehearsal": {}, **values}
+        # Runs of the time before folders were split go on with all their clips.
+        known["data"] = {"held_out": 0.0, **known.get("data", {})}
         try:
             known["model"] = LociConfig.from_json(known["model"])
             for name, part in _PARTS.items():

@@ -24,6 +24,7 @@ from loci_looped.training.consolidation import Consolidation
 from loci_looped.training.curriculum import Phase, phase_at
 from loci_looped.training.diagnostics import diagnose
 from loci_looped.training.distributed import ProcessGroup
+from loci_looped.training.film_validation import FilmValidation, validate_films
 from loci_looped.training.log import Averages, RunLog
 from loci_looped.training.optimiser import (
     build_optimiser,
@@ -74,7 +75,7 @@ class Trainer:
 
     # ---------------------------------------------------------------- the loop
 
-    def run(self, log: RunLog | None = None) -> Validation | None:
+    def run(self, log: RunLog | None = None) -> Validation | FilmValidation | None:
         """Train to the end of the curriculum, the time limit or a signal; returns the validation at the end of it.
 
         Only the first process has a log.
@@ -108,7 +109,7 @@ class Trainer:
             rehearsed = self.consolidation.round > 0
             last = self._validate(*(("rehearsal", "learned") if rehearsed else (phase.name, phase.gate)), log)
             save_network(self.folder / INSIDE_RUN, self.network(), {
-                "recipe": self.config.name, "seed": self.config.seed, "updates": self.update,
+                "recipe": self.config.name, "trained_on": self.trained_on(), "seed": self.config.seed, "updates": self.update,
                 "minutes": round(self.seconds / 60, 1), "validation": last.to_json() if last else None,
             })
         return last
@@ -211,6 +212,11 @@ class Trainer:
         """End after the sequence under way, with a checkpoint."""
         self._stop = True
 
+    def trained_on(self) -> str:
+        """For the verdict about films of other worlds."""
+        data = self.config.data
+        return f"films of {Path(data.folder).resolve().name}" if data.folder else f"generated {data.world} scenes"
+
     def network(self) -> LociLooped:
         """What is evaluated and shipped: the moving average if there is one."""
         return self.average if self.config.optimiser.average else self.model
@@ -227,22 +233,31 @@ class Trainer:
         log.progress(self.update, phase, values)
         self._complain(diagnose(self.update, phase, values), log)
 
-    def _validate(self, phase: PhaseName, gate: GateKind, log: RunLog | None) -> Validation | None:
+    def _validate(
+        self, phase: PhaseName, gate: GateKind, log: RunLog | None
+    ) -> Validation | FilmValidation | None:
         """Figures and a strip of one scene; evaluation draws no random numbers, so it does not disturb training."""
         if log is None or not self.config.validation_scenes:
             return None
         network = self.network()
         if not self._scenes:
-            self._scenes = validation_clips(
-                self.config.validation_scenes, network.config.frame, self.config.data.world, self.config.data.stride
-            )
-        found = validate(network, self._scenes, gate)
+            self._scenes = self._validation_clips(network.config.frame)
+        if not self._scenes:
+            return None
+        found = (validate_films if self.config.data.folder else validate)(network, self._scenes, gate)
         log.record("validation", self.update, found.to_json() | {"phase": phase, "seconds": self.seconds})
         log.say(f"{self.update:>8} {found.line()}")
         strip = self.folder / STRIPS / f"update-{self.update:09d}.png"
         write_strip(network, self._scenes[0], gate, strip, f"{self.config.name}, update {self.update}")
         self._complain(diagnose(self.update, phase, {}, found), log)
         return found
+
+    def _validation_clips(self, size: tuple[int, int]) -> list[Clip]:
+        """Never trained on: of a folder its held-out films, and no scenes of another world."""
+        count, data = self.config.validation_scenes, self.config.data
+        if data.folder:
+            return self.open_clips().held_out(count)
+        return validation_clips(count, size, data.world, data.stride)
 
     def _complain(self, found: dict[str, str], log: RunLog) -> None:
         """Each kind of trouble is told once."""
