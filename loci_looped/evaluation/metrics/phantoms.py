@@ -30,7 +30,7 @@ def phantoms(track: Track, truth: ObjectTruth) -> Bools:
     hidden cannot be at a screen, which is what hides: behind it, only movers count.
     """
     size = truth.size
-    in_picture = truth.object_masks.any(axis=(2, 3))                                        # (T, O)
+    in_picture = np.asarray(truth.object_masks.any(axis=(2, 3)))                            # (T, O)
     gaps = np.linalg.norm(track.positions[:, :, None] - truth.positions[:, None], axis=-1)   # (T, K, O)
     with np.errstate(invalid="ignore"):
         near = (gaps <= CUT_OFF * diagonal(size)) & in_picture[:, None]
