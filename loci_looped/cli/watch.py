@@ -36,8 +36,8 @@ class Arguments:
     """First frame."""
     stop: int | None = None
     """Frame to stop before."""
-    stride: int = 1
-    """Watch every n-th frame. Networks trained on vanish expect about 8 frames per second."""
+    stride: int | None = None
+    """Watch every n-th frame. Without it, so many of a film that there are about 8 in a second, as networks expect."""
     all: bool = False
     """Watch long films to the end."""
     live: bool = False
@@ -147,7 +147,7 @@ def _refuse_endless(sources: list[Source], arguments: Arguments) -> None:
         raise LociError(
             f"{name} has {length} frames at this stride, about {length / 10 / 60:.0f} minutes of watching. Give a "
             f"range (--start 0 --stop {LONG // 2 // len(sources)}), take fewer frames (--stride "
-            f"{max(2, arguments.stride * -(-length // LONG))}), or say --all."
+            f"{max(2, sources[0].stride * -(-length // LONG))}), or say --all."
         )
 
 
