@@ -15,6 +15,7 @@ from loci_looped.utils.errors import LociError
 
 if TYPE_CHECKING:
     from loci_looped.inference.stream import Source
+    from loci_looped.inference.verdict import Judge
 
 LONG = 3000             # frames; more are only watched when asked for
 
@@ -32,6 +33,9 @@ class Arguments:
     """A shipped network, or the folder of a network or of a training run."""
     background: Path | None = None
     """A picture of the empty scene. Without it the background is estimated from the film."""
+    occluder: str = "auto"
+    """What stands still and hides others: auto finds it in films where it can be told, none takes it for background, or
+    a picture as large as the film that is white where it stands."""
     start: int = 0
     """First frame."""
     stop: int | None = None
@@ -50,8 +54,9 @@ def main(argv: list[str]) -> int:
     import torch
 
     from loci_looped.data.formats.video import Selection
-    from loci_looped.inference.networks import load
+    from loci_looped.inference.networks import load, trained_on
     from loci_looped.inference.stream import open_source, stored_clips
+    from loci_looped.inference.verdict import Judge
 
     torch.set_num_threads(1)            # at these sizes a second thread only gets in the way
     model = load(arguments.network)
@@ -63,16 +68,21 @@ def main(argv: list[str]) -> int:
     sources = [(open_source(place, selection, model.config.frame), folder) for place, folder in places]
     _refuse_endless([source for source, _ in sources], arguments)
     for source, folder in sources:
-        frames = watch_to_folder(model, source, folder, arguments.background, arguments.live)
+        judge = Judge(trained_on(arguments.network))
+        frames = watch_to_folder(
+            model, source, folder, arguments.background, arguments.live, arguments.occluder, judge
+        )
         print(f"Watched {frames} frames of {source.name} with {arguments.network}.")
+        print("\n".join(judge.verdict().sentences()))
         print(f"Open {folder / 'index.html'} for the film with its curves; the numbers are in {folder / 'table.csv'}.")
     return 0
 
 
 def watch_to_folder(
-    model: object, source: Source, folder: Path, background: Path | None = None, live: bool = False
+    model: object, source: Source, folder: Path, background: Path | None = None, live: bool = False,
+    occluder: str = "auto", judge: Judge | None = None,
 ) -> int:
-    """Watch the source once and write everything; returns the number of frames."""
+    """Watch the source once and write everything; returns the number of frames. A judge looks on."""
     from rich.progress import Progress, TextColumn
 
     from loci_looped.cli.live import Window
@@ -102,8 +112,10 @@ def watch_to_folder(
 
         def pictures() -> Iterator[Picture]:
             nonlocal frames
-            for seen in watch(model, source, background=background):
+            for seen in watch(model, source, background=background, occluder=occluder):
                 history.add(seen)
+                if judge is not None:
+                    judge.add(seen)
                 table.add(seen)
                 frames += 1
                 progress.update(task, advance=1)
@@ -118,7 +130,8 @@ def watch_to_folder(
         "On the left what the network sees, with its beliefs drawn on it: outlines are whole where an object is seen "
         "and dashed where it is hidden. Click a curve to go to that moment."
     )
-    section = Section(source.name, "", folder / "film.mp4", min(source.fps, 60.0), history, source.events)
+    verdict = "" if judge is None else " ".join(judge.verdict().sentences())
+    section = Section(source.name, verdict, folder / "film.mp4", min(source.fps, 60.0), history, source.events)
     write_page(folder / "index.html", f"Watching {source.name}", lead, [section])
     return frames
 

@@ -29,11 +29,9 @@ class DataConfig:
     """Clips per update, over all processes together."""
     length: int = 41
     """Of a folder: what is longer is cut into clips of so many frames (after `stride`)."""
-    rate: float = 25 / 3
-    """Of a folder: films are looked at with about so many frames per second; clips and releases as they are."""
-    crop: str = "auto"
-    """Of a folder: films of another shape are squeezed if hardly, else cropped (auto), or none, middle, or
-    TOP,LEFT,HEIGHT,WIDTH in the film's pixels."""
+    crop: str = "none"
+    """Of a folder: what is seen of films. none: all, squeezed into the network's shape, as `loci watch` does; middle;
+    or TOP,LEFT,HEIGHT,WIDTH in the film's pixels."""
     occluder: str = "auto"
     """Of a folder: what stands still and hides others: found where it can be told (auto), none, or a picture that is
     white where it stands."""
@@ -41,6 +39,11 @@ class DataConfig:
     """Of a folder: what to do about films whose camera does not stand still."""
     held_out: float = 0.15
     """Of a folder: share of the films that is never trained on, but validated."""
+
+    def described(self) -> str:
+        """What is learnt from, in words."""
+        name = self.folder.rstrip("/\\").replace("\\", "/").rpartition("/")[2]
+        return f"films of {name}" if self.folder else f"generated {self.world} scenes"
 
 
 @dataclass(frozen=True)

@@ -15,6 +15,7 @@ import torch
 from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 
+from loci_looped.configs.recipes import RECIPES
 from loci_looped.configs.training import TrainConfig
 from loci_looped.model import LociConfig, LociLooped
 from loci_looped.utils.atomic import replacing, write_text
@@ -80,6 +81,17 @@ def read_manifest(folder: str | Path) -> dict[str, Any]:
     if not isinstance(values, dict):
         raise LociError(f"{path} must hold a JSON object, but it holds a {type(values).__name__}.")
     return values
+
+
+def trained_on(name_or_path: str | Path) -> str:
+    """What a network learnt from, in words: "generated vanish scenes", "films of garden"."""
+    if is_unfinished_run(name_or_path):
+        return TrainConfig.from_json(checkpoint_of(Path(name_or_path)).values["config"]).data.described()
+    manifest = read_manifest(find_network(name_or_path))
+    if "trained_on" in manifest:
+        return str(manifest["trained_on"])
+    recipe = RECIPES.get(str(manifest.get("recipe")))
+    return recipe.data.described() if recipe else "other films"
 
 
 def shipped_networks() -> tuple[str, ...]:

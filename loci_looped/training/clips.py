@@ -11,9 +11,9 @@ import numpy as np
 
 from loci_looped.configs.scenes import TrainingScene
 from loci_looped.configs.training import DataConfig, TrainConfig
-from loci_looped.data.render.clips import make_clip
 from loci_looped.data.clip import Clip
 from loci_looped.data.films.prepare import Preparation
+from loci_looped.data.render.clips import make_clip
 from loci_looped.data.store.dataset import Batch, ClipDataset, generated_dataset
 from loci_looped.data.store.film_folder import Cut, CutClips, open_film_folder, some
 from loci_looped.utils.cache import cache_folder
@@ -74,7 +74,7 @@ def _open_folder(config: TrainConfig, size: tuple[int, int], report: Report | No
     if data.length < 2:
         raise LociError(f"data.length is {data.length}; a network that predicts the next frame needs at least two.")
     found = open_film_folder(
-        data.folder, Preparation(size, rate=data.rate, crop=data.crop, occluder=data.occluder), cache_folder(),
+        data.folder, Preparation(size, crop=data.crop, occluder=data.occluder), cache_folder(),
         length=data.length * data.stride, held_out=data.held_out if config.validation_scenes else 0.0,
         moving_camera=data.moving_camera, on_progress=report,
     )

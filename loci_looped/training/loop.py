@@ -109,7 +109,8 @@ class Trainer:
             rehearsed = self.consolidation.round > 0
             last = self._validate(*(("rehearsal", "learned") if rehearsed else (phase.name, phase.gate)), log)
             save_network(self.folder / INSIDE_RUN, self.network(), {
-                "recipe": self.config.name, "trained_on": self.trained_on(), "seed": self.config.seed, "updates": self.update,
+                "recipe": self.config.name, "trained_on": self.config.data.described(), "seed": self.config.seed,
+                "updates": self.update,
                 "minutes": round(self.seconds / 60, 1), "validation": last.to_json() if last else None,
             })
         return last
@@ -211,11 +212,6 @@ class Trainer:
     def stop(self) -> None:
         """End after the sequence under way, with a checkpoint."""
         self._stop = True
-
-    def trained_on(self) -> str:
-        """For the verdict about films of other worlds."""
-        data = self.config.data
-        return f"films of {Path(data.folder).resolve().name}" if data.folder else f"generated {data.world} scenes"
 
     def network(self) -> LociLooped:
         """What is evaluated and shipped: the moving average if there is one."""

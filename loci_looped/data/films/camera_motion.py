@@ -1,4 +1,4 @@
-"""Does the camera stand still? Phase correlation of many parts of the picture, so that things that move are outvoted."""
+"""Does the camera stand still? Phase correlation of many parts of the picture, which outvote those that move."""
 
 from __future__ import annotations
 
@@ -16,10 +16,9 @@ Floats = NDArray[np.float64]
 SIZE = (96, 144)            # (H, W) at which films are looked at here
 BLOCK = 32                  # pixels of a part
 TEXTURE = 3.0               # grey levels of deviation below which a part shows nothing to hold on to
-CERTAIN = 0.12              # height of the peak, of at most 1, above which two parts show the same thing
+CERTAIN = 0.2               # height of the peak, of at most 1, above which two parts show the same thing
 MOVES = 0.015               # of the picture's width: about one pixel of a small network's picture
-CUT_LEVELS = 25             # grey levels by which a pixel has changed
-CUT_SHARE = 0.4             # of the pixels have changed: another shot begins, if nothing can be recognised
+ALIKE = 0.6                 # correlation of two successive frames of one shot, at least
 
 
 @dataclass(frozen=True)
@@ -55,35 +54,48 @@ def grey(picture: NDArray[np.uint8]) -> Floats:
     return np.asarray(resize(picture, SIZE), dtype=np.float64).mean(axis=-1)
 
 
-def camera_motion(pictures: Iterable[NDArray[np.uint8]]) -> CameraMotion:
-    """Of successive frames (H, W, 3). Each is compared with an earlier one that stays the same as long as possible, so
-    that slow motion adds up and small errors do not."""
-    path: list[Floats] = []
-    cuts: list[int] = []
-    textured = False
-    origin, place = np.zeros(2), np.zeros(2)
-    reference = before = np.zeros(SIZE)
-    for number, picture in enumerate(pictures):
+class CameraMotionEstimate:
+    """Takes frames one by one. Each is compared with an earlier one that stays the same as long as possible, so that
+    slow motion adds up and small errors do not."""
+
+    def __init__(self) -> None:
+        self._path: list[Floats] = []
+        self._cuts: list[int] = []
+        self._textured = False
+        self._origin, self._place = np.zeros(2), np.zeros(2)    # of the reference, and of the latest frame
+        self._reference = self._before = np.zeros(SIZE)
+
+    def add(self, picture: NDArray[np.uint8]) -> None:
+        """The next frame (H, W, 3)."""
         now = grey(picture)
-        if number == 0:
-            reference = before = now
-        shift = displacement(reference, now)
-        if shift is None and number and displacement(before, now) is None:
-            if float((np.abs(now - before) > CUT_LEVELS).mean()) > CUT_SHARE:
-                cuts.append(number)
-                origin, place, reference = np.zeros(2), np.zeros(2), now
-        elif shift is None:             # too far from the reference, but not from the frame before
-            step = displacement(before, now)
-            origin = place + (0.0 if step is None else step)
-            place, reference = origin, now
-        else:
-            textured = True
-            place = origin + shift
+        if not self._path:
+            self._reference = self._before = now
+        shift = displacement(self._reference, now)
+        step = displacement(self._before, now) if shift is None else None
+        if shift is not None:
+            self._textured = True
+            self._place = self._origin + shift
             if np.abs(shift).max() > BLOCK / 4:
-                origin, reference = place, now
-        path.append(place / SIZE[1])
-        before = now
-    return CameraMotion(np.array(path).reshape(-1, 2), tuple(cuts), textured)
+                self._origin, self._reference = self._place, now
+        elif step is not None:          # too far from the reference, but not from the frame before
+            self._origin = self._place = self._place + step
+            self._reference = now
+        elif not _alike(self._before, now):
+            self._cuts.append(len(self._path))
+            self._origin, self._place, self._reference = np.zeros(2), np.zeros(2), now
+        self._path.append(self._place / SIZE[1])
+        self._before = now
+
+    def result(self) -> CameraMotion:
+        return CameraMotion(np.array(self._path).reshape(-1, 2), tuple(self._cuts), self._textured)
+
+
+def camera_motion(pictures: Iterable[NDArray[np.uint8]]) -> CameraMotion:
+    """Of successive frames (H, W, 3)."""
+    estimate = CameraMotionEstimate()
+    for picture in pictures:
+        estimate.add(picture)
+    return estimate.result()
 
 
 def displacement(first: Floats, second: Floats) -> Floats | None:
@@ -102,6 +114,13 @@ def displacement(first: Floats, second: Floats) -> Floats | None:
     shifts = np.where(shifts > BLOCK / 2, shifts - BLOCK, shifts)
     found = shifts[heights > CERTAIN]
     return np.median(found, axis=0) if len(found) >= max(3, textured.sum() / 4) else None
+
+
+def _alike(first: Floats, second: Floats) -> bool:
+    """May two pictures in which no part was recognised be of one shot? A plain one is like another of its grey."""
+    if min(first.std(), second.std()) < 1:
+        return bool(np.abs(first - second).mean() < 10)
+    return bool(np.corrcoef(first.ravel(), second.ravel())[0, 1] > ALIKE)
 
 
 def _blocks(picture: Floats) -> Floats:

@@ -1,14 +1,12 @@
-"""Films of any shape for a network of one shape: squeezed where nobody would notice, cropped where everybody would."""
+"""Films of any shape for a network of one shape: squeezed, or cropped, and said."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 from loci_looped.data.coordinates import Size
+from loci_looped.data.formats.images import shape_note
 from loci_looped.utils.errors import LociError
-
-MILD = 1.35
-"""A picture may be squeezed by this factor before it is cropped: 4:3 and 16:9 films fit a 3:2 network uncropped."""
 
 
 @dataclass(frozen=True)
@@ -37,28 +35,25 @@ class Framing:
     sentence: str = ""
 
 
-def framing(film: Size, network: Size, crop: str = "auto") -> Framing:
-    """How a film of size (H, W) is brought to the network's: `crop` is auto, none, middle or TOP,LEFT,HEIGHT,WIDTH."""
-    whole = Box(0, 0, *film)
-    if crop not in ("auto", "none", "middle"):
-        return Framing(_box(crop, film))
-    stretch = (film[1] / film[0]) / (network[1] / network[0])       # above 1: the film is wider than the network
-    bent = max(stretch, 1 / stretch)
-    shapes = f"{film[0]} x {film[1]} pixels, the network's picture {network[0]} x {network[1]}"
-    if bent < 1.02:
-        return Framing(whole)
-    if crop == "none" or (crop == "auto" and bent <= MILD):
-        way = "narrower" if stretch > 1 else "flatter"
-        return Framing(whole, f"The film has {shapes}: it is squeezed and looks {100 * (1 - 1 / bent):.0f} % {way}.")
-    if stretch > 1:
-        width = max(1, round(film[0] * network[1] / network[0]))
-        box = Box(0, (film[1] - width) // 2, film[0], width)
-        lost = f"{film[1] - width} columns at its sides are"
-    else:
-        height = max(1, round(film[1] * network[0] / network[1]))
-        box = Box((film[0] - height) // 2, 0, height, film[1])
-        lost = f"{film[0] - height} rows at its top and bottom are"
-    return Framing(box, f"The film has {shapes}: {lost} cut off. A part of your own: --crop TOP,LEFT,HEIGHT,WIDTH.")
+def framing(name: str, film: Size, network: Size, crop: str = "none") -> Framing:
+    """How a film of size (H, W) is brought to the network's.
+
+    `crop` is none (the whole film, squeezed into the other shape, as `loci watch` does), middle (what is too much is
+    cut off on both sides) or TOP,LEFT,HEIGHT,WIDTH in the film's pixels (that part, squeezed if need be).
+    """
+    if crop == "none":
+        return Framing(Box(0, 0, *film), *shape_note(name, film, network))
+    if crop != "middle":
+        box = _box(crop, film)
+        return Framing(box, *shape_note(f"{name}, cropped,", (box.height, box.width), network))
+    height = min(film[0], max(1, round(film[1] * network[0] / network[1])))
+    width = min(film[1], max(1, round(film[0] * network[1] / network[0])))
+    box = Box((film[0] - height) // 2, (film[1] - width) // 2, height, width)
+    if (height, width) == film:
+        return Framing(box)
+    lost = f"{film[0] - height} rows" if height < film[0] else f"{film[1] - width} columns"
+    return Framing(box, f"{name} is {film[0]} x {film[1]} pixels, another shape than {network[0]} x {network[1]}: "
+                        f"{lost} at its edges are cut off.")
 
 
 def _box(text: str, film: Size) -> Box:
@@ -66,7 +61,7 @@ def _box(text: str, film: Size) -> Box:
         top, left, height, width = (int(part) for part in text.split(","))
     except ValueError:
         raise LociError(
-            f"--crop {text!r} is not understood: write auto, none, middle, or TOP,LEFT,HEIGHT,WIDTH in pixels of the "
+            f"--crop {text!r} is not understood: write none, middle, or TOP,LEFT,HEIGHT,WIDTH in pixels of the "
             "film, for example --crop 40,0,320,480."
         ) from None
     if min(top, left) < 0 or min(height, width) < 8 or top + height > film[0] or left + width > film[1]:

@@ -24,6 +24,8 @@ Mask = NDArray[np.bool_]            # (H, W)
 NEAR = 0.10                         # of the diagonal: the farthest a blob may be from where it is expected
 ALIKE = 60.0                        # grey levels between mean colours of the same thing
 LONGEST_GAP = 60                    # frames for which a thing may be out of sight
+LARGE_ENOUGH = 16                   # pixels of a thing whose way can be told
+PASSED = 2                          # frames in which something may be seen on an occluder, by mistake
 SURE = 2                            # so many frames must show that a pixel hides something
 LARGEST = 0.3                       # of the picture: what grows beyond is the wall and not a thing before it
 EVEN = 14.0                         # grey levels within which a standing thing has one colour
@@ -105,12 +107,9 @@ def standing_occluders(frames: NDArray[np.uint8], background: NDArray[np.uint8])
     """(H, W) where something that never moves has been seen to hide something that does; often nowhere."""
     front = foreground(frames, background)
     evidence = np.zeros(background.shape[:2], dtype=np.int64)
-    passed = np.zeros(background.shape[:2], dtype=bool)
     for before, after in reappearances(trails(frames, front), background.shape[:2]):
         evidence += _hiding(before, after, front)
-        for blob in (*before.blobs, *after.blobs):
-            passed |= blob.mask         # who was seen here is not hidden here
-    evidence[passed] = 0
+    evidence[front.sum(axis=0) > PASSED] = 0            # where things are seen, nothing hides them
     sure = ndimage.binary_opening(ndimage.binary_closing(evidence >= SURE, iterations=1))
     return _whole_things(sure, background)
 
@@ -150,7 +149,7 @@ def reappearances(found: list[Trail], size: Size) -> list[tuple[Trail, Trail]]:
                 continue
             if np.linalg.norm(first.whole.colour - second.whole.colour) > ALIKE:
                 continue
-            if not 0.5 < first.whole.area / second.whole.area < 2:
+            if not 0.5 < first.whole.area / second.whole.area < 2 or first.whole.area < LARGE_ENOUGH:
                 continue
             between = (gone.frame + back.frame) // 2
             ahead, behind = first.place(between, from_end=True), second.place(between, from_end=False)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,11 +19,9 @@ from loci_looped.data.formats import video
 from loci_looped.data.formats.background import estimate, spread
 from loci_looped.data.formats.images import read_rgb
 from loci_looped.data.formats.read_result import ReadResult
-from loci_looped.data.formats.video import Selection
+from loci_looped.data.formats.video import NATURAL, Selection
 from loci_looped.utils.errors import LociError
 
-RATE = 25 / 3
-"""Frames per second that networks of the small recipes look at, as those of the paper do."""
 SHORTEST_SHOT = 8
 """Frames below which a shot tells nothing."""
 MEMORY = 2 << 30
@@ -34,17 +33,16 @@ class Preparation:
     """What is to be done to every film."""
 
     size: Size                      # (H, W) of the network
-    rate: float = RATE              # frames per second, of films that tell theirs
-    stride: int = 0                 # every n-th frame instead; 0 goes by the rate, and takes all frames of clips
+    stride: int | None = None       # every n-th frame; without it about 8 per second of a film, and all of a clip
     start: int = 0                  # frames before it, and from stop on, are left out
     stop: int | None = None
-    crop: str = "auto"
+    crop: str = "none"
     background: str = "auto"        # auto: the known one, else estimated; estimate: in any case; or a picture's file
     occluder: str = "auto"          # auto: found where the background is estimated; none; or a mask's file
 
-    def __post_init__(self) -> None:
-        if not self.rate > 0 or self.stride < 0:
-            raise LociError(f"A rate of {self.rate:g} frames per second and stride {self.stride} are not possible.")
+    @property
+    def selection(self) -> Selection:
+        return Selection(self.start, self.stop, self.stride)
 
 
 @dataclass(frozen=True)
@@ -61,22 +59,17 @@ class Prepared:
         return self.camera_extent > MOVES
 
 
-def stride_of(fps: float | None, wanted: Preparation) -> int:
-    """Every how-manieth frame is taken of a film with so many frames per second."""
-    return wanted.stride or max(1, round((fps or wanted.rate) / wanted.rate))
-
-
 def prepare_film(path: Path, wanted: Preparation) -> list[Prepared]:
     """The shots of a film or of a folder of frames, decoded once and never held at full size."""
     about = video.info(path)
-    frame = framing(about.size, wanted.size, wanted.crop)
-    stride = stride_of(about.fps, wanted)
-    selection = Selection(wanted.start, wanted.stop, stride)
+    frame = framing(path.name, about.size, wanted.size, wanted.crop)
+    stride = wanted.stride or video.natural_stride(about.fps)
+    notes = [frame.sentence] if frame.sentence else []
     small: list[NDArray[np.uint8]] = []
     most = MEMORY // (3 * wanted.size[0] * wanted.size[1])
 
     def pictures() -> Iterator[NDArray[np.uint8]]:
-        for picture in video.frames(path, selection):
+        for picture in video.frames(path, wanted.selection, notes.append):
             part = picture[frame.box.rows, frame.box.columns]
             small.append(resize(np.ascontiguousarray(part), wanted.size))
             if len(small) > most:
@@ -89,9 +82,6 @@ def prepare_film(path: Path, wanted: Preparation) -> list[Prepared]:
     camera = camera_motion(pictures())
     if len(small) < 2:
         raise LociError(f"{path} gives {len(small)} frame(s) for this range and stride; a clip needs at least two.")
-    notes = [f"{path.name}: {frame.sentence}"] if frame.sentence else []
-    if stride > 1:
-        notes.append(f"{path.name}: every {_ordinal(stride)} frame is used, {(about.fps or 0) / stride:.1f} a second.")
     if camera.cuts:
         notes.append(f"{path.name}: it is cut {len(camera.cuts)} times; every shot has a background of its own.")
     clip = Clip(np.stack(small), small[0], source=path.name)
@@ -117,13 +107,13 @@ def _shots(
 def prepare_reading(read: ReadResult, wanted: Preparation) -> Prepared:
     """A clip with a background of its own, such as the readers of releases give; its truth goes with it."""
     clip = read.clip
-    if wanted.start or wanted.stop is not None or wanted.stride > 1:
+    if wanted.selection != NATURAL:
         clip = clip.strided(wanted.stride or 1, wanted.start, wanted.stop)
-    frame = framing(clip.size, wanted.size, wanted.crop)
+    frame = framing(clip.source, clip.size, wanted.size, wanted.crop)
     film = clip.size
     whole = frame.box == Box(0, 0, *film)
     clip = (clip if whole else clip.cropped(frame.box.rows, frame.box.columns)).resized(wanted.size)
-    notes = [f"{clip.source}: {frame.sentence}"] if frame.sentence else []
+    notes = [frame.sentence] if frame.sentence else []
     finished = _with_background(clip, wanted, known=True, box=frame.box, film=film)
     return replace(finished, notes=(*notes, *read.notes, *finished.notes))
 
@@ -140,7 +130,7 @@ def _with_background(clip: Clip, wanted: Preparation, known: bool, box: Box, fil
     if wanted.occluder not in ("auto", "none"):
         mask = resize_masks(_part(occluders.read_mask(wanted.occluder), box, film), wanted.size)
     empty, mask = occluders.marked_or_found(frames, empty, mask, find=estimated and wanted.occluder == "auto")
-    notes = ()
+    notes: tuple[str, ...] = ()
     if estimated and wanted.occluder == "auto" and mask.any():
         notes = (
             f"{clip.source}: something that never moves was seen to hide others, on {100 * mask.mean():.0f} % of the "
@@ -149,7 +139,10 @@ def _with_background(clip: Clip, wanted: Preparation, known: bool, box: Box, fil
     return Prepared(replace(clip, background=empty), occluder=mask, notes=notes)
 
 
-def _part(picture: NDArray, box: Box, film: Size) -> NDArray:                       # type: ignore[type-arg]
+Image = TypeVar("Image", NDArray[np.uint8], NDArray[np.bool_])
+
+
+def _part(picture: Image, box: Box, film: Size) -> Image:
     """The box, given in the film's pixels, cut out of a picture of the same scene at any size."""
     scale = picture.shape[0] / film[0], picture.shape[1] / film[1]
     if abs(scale[0] / scale[1] - 1) > 0.05:
@@ -160,7 +153,3 @@ def _part(picture: NDArray, box: Box, film: Size) -> NDArray:                   
     top, left = round(box.top * scale[0]), round(box.left * scale[1])
     bottom, right = round((box.top + box.height) * scale[0]), round((box.left + box.width) * scale[1])
     return np.ascontiguousarray(picture[top : max(top + 1, bottom), left : max(left + 1, right)])
-
-
-def _ordinal(number: int) -> str:
-    return {2: "second", 3: "third"}.get(number, f"{number}th")

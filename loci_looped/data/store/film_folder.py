@@ -13,7 +13,7 @@ from typing import Any, Literal
 import numpy as np
 
 from loci_looped.data.clip import Clip
-from loci_looped.data.films.prepare import Prepared, Preparation, prepare_film, prepare_reading
+from loci_looped.data.films.prepare import Preparation, Prepared, prepare_film, prepare_reading
 from loci_looped.data.store.clip_file import SUFFIX, load_clip, load_pixels, save_clip
 from loci_looped.data.store.collection import ClipCollection, open_collections
 from loci_looped.data.store.dataset import Pixels
@@ -110,7 +110,7 @@ def prepared(
     if collection.kind == "clips":
         file = collection.path if collection.path.is_file() else collection.path / name
         clip = load_clip(file)
-        if clip.size == wanted.size and wanted == Preparation(wanted.size, wanted.rate):
+        if clip.size == wanted.size and wanted == Preparation(wanted.size):
             return [_described(file, clip, clip.source or name)], []
     place = cache / f"films-{wanted.size[0]}x{wanted.size[1]}"
     key = hashlib.sha256(repr((VERSION, film, _stamp(Path(film), collection), index, wanted)).encode()).hexdigest()[:24]
@@ -120,7 +120,7 @@ def prepared(
             return _from_cache(about)
         except (ValueError, KeyError, TypeError, LociError):
             about.unlink()              # damaged, or a clip is missing: it is made again
-    shots = _prepare(collection, index, wanted)
+    shots = prepare(collection, index, wanted)
     files = []
     for number, shot in enumerate(shots):
         file = save_clip(shot.clip, place / f"{key}-{number}{SUFFIX}")
@@ -132,7 +132,8 @@ def prepared(
     return files, notes
 
 
-def _prepare(collection: ClipCollection, index: int, wanted: Preparation) -> list[Prepared]:
+def prepare(collection: ClipCollection, index: int, wanted: Preparation) -> list[Prepared]:
+    """The shots of one film, or the one clip that something else is."""
     if collection.films:
         return prepare_film(collection.films[index], wanted)
     return [prepare_reading(collection.read(index), wanted)]
