@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import tyro
 
 from loci_looped.utils.errors import LociError
+
+if TYPE_CHECKING:
+    from loci_looped.data.clip import Clip
 
 
 @dataclass(frozen=True)
@@ -58,7 +62,8 @@ def main(argv: list[str]) -> int:
         parse_size(arguments.size), arguments.stride, arguments.start, arguments.stop, arguments.crop,
         arguments.background, arguments.occluder,
     )
-    written, moving, shown = 0, [], []
+    written, moving = 0, list[str]()
+    shown: list[Clip] = []
     for collection in open_collections(arguments.source):
         for index, name in enumerate(collection.names):
             stem = arguments.out / _stem(name)
@@ -70,7 +75,8 @@ def main(argv: list[str]) -> int:
                 save_clip(shot.clip, stem.with_name(f"{stem.name}{ending}{SUFFIX}"))
                 written += 1
                 shown += [shot.clip] if len(shown) < 6 else []
-                print("\n".join(shot.notes)) if shot.notes else None
+                for note in shot.notes:
+                    print(note)
                 if shot.camera_moves:
                     moving.append(f"{name} (by {100 * shot.camera_extent:.0f} % of the picture's width)")
     write_sheet(arguments.out / "preview.png", shown)

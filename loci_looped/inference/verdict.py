@@ -58,9 +58,11 @@ class Judge:
         front = self._observer.add(seen.picture, seen.frame, seen.background)
         if self._before is not None and seen.number >= SETTLING:
             before, stood = self._before
-            pictures = (np.asarray(picture, dtype=np.float64) / 255
-                        for picture in (seen.expected, seen.frame, before, seen.background))
-            self._explained = self._explained + explained(*pictures, moving=front | stood)
+            expected, frame, last, empty = (
+                np.asarray(picture, dtype=np.float64) / 255
+                for picture in (seen.expected, seen.frame, before, seen.background)
+            )
+            self._explained = self._explained + explained(expected, frame, last, empty, front | stood)
         self._before = seen.frame, front
 
     def verdict(self) -> Verdict:

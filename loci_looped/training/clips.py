@@ -65,7 +65,7 @@ def open_dataset(config: TrainConfig, size: tuple[int, int], report: Report | No
             partial(make_clip, data.world, size=size), seeds, batch_size=data.batch, seed=config.seed,
             cache=cache_folder() / _cache_name(data, size), on_progress=report,
         ), data.stride)
-    _check_shape(clips, size)
+    _check_length(clips)
     return clips
 
 
@@ -98,13 +98,8 @@ def _check_slots(config: TrainConfig, objects: int, where: str) -> None:
         )
 
 
-def _check_shape(clips: TrainingClips, size: tuple[int, int]) -> None:
+def _check_length(clips: TrainingClips) -> None:
     frames = clips.dataset[0][0]
-    if tuple(frames.shape[2:]) != size:
-        raise LociError(
-            f"The clips are {frames.shape[2]} x {frames.shape[3]} pixels, but the network works at "
-            f"{size[0]} x {size[1]}: generate them with --size {size[0]}x{size[1]}, or change --model.latent."
-        )
     if frames.shape[0] // clips.stride < 2:
         raise LociError(
             f"The clips have {frames.shape[0]} frames, at stride {clips.stride} fewer than two; a network that "

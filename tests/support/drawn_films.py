@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import ndimage
 
-from loci_looped.data.clip import Clip, ObjectTruth
+from loci_looped.data.clip import Clip, ObjectKind, ObjectTruth
 from loci_looped.data.formats.film_writer import write_film
 
 SIZE = (160, 240)
@@ -86,8 +86,13 @@ def make_film(seed: int, frames: int = FRAMES, standing: bool = True, sliding: b
                             float(random.uniform(72, 88)), SIZE[1] / 2 - side * speed * frames / FPS / 2, side * speed))
     if standing:
         boards.append(Board(float(random.uniform(100, 125)), float(random.uniform(52, 72)),
-                            tuple(int(v) for v in random.integers(60, 120, 3)), 84.0, float(random.uniform(85, 155))))
+                            _dark(random), 84.0, float(random.uniform(85, 155))))
     return Film(seed, _wall(random), discs, tuple(boards), frames)
+
+
+def _dark(random: np.random.Generator) -> tuple[int, int, int]:
+    red, green, blue = (int(value) for value in random.integers(60, 120, 3))
+    return red, green, blue
 
 
 def _wall(random: np.random.Generator) -> NDArray[np.uint8]:
@@ -98,7 +103,7 @@ def _wall(random: np.random.Generator) -> NDArray[np.uint8]:
         for scale in (18, 4)
     )
     picture = base + 16 * coarse / coarse.std() + 7 * fine / fine.std()
-    return np.clip(np.rint(picture), 0, 255).astype(np.uint8)
+    return np.asarray(np.clip(np.rint(picture), 0, 255), dtype=np.uint8)
 
 
 def _cover(thing: Disc | Board, time: float) -> Floats:
@@ -109,7 +114,7 @@ def _cover(thing: Disc | Board, time: float) -> Floats:
         inside = thing.radius - np.hypot(rows - row, columns - column)
     else:
         inside = np.minimum(thing.height / 2 - np.abs(rows - row), thing.width / 2 - np.abs(columns - column))
-    return np.clip(inside + 0.5, 0, 1)
+    return np.asarray(np.clip(inside + 0.5, 0, 1), dtype=np.float64)
 
 
 def draw(film: Film) -> NDArray[np.uint8]:
@@ -135,10 +140,12 @@ def truth_of(film: Film, numbers: range) -> ObjectTruth:
             positions[step, index] = thing.place(number / FPS)
             whole[step, index] = _cover(thing, number / FPS) > 0.5
     before = np.flip(np.cumsum(np.flip(whole, 1), axis=1), 1) - whole        # how many nearer things cover the pixel
+    movers: tuple[ObjectKind, ...] = ("mover",) * len(film.discs)
+    screens: tuple[ObjectKind, ...] = ("screen",) * len(film.boards)
     return ObjectTruth(
         names=tuple(f"disc {index}" for index in range(len(film.discs)))
         + tuple("board" if board.speed else "box" for board in film.boards),
-        kinds=("mover",) * len(film.discs) + ("screen",) * len(film.boards),
+        kinds=movers + screens,
         positions=positions, visible_masks=whole & (before == 0), object_masks=whole,
         depths=np.tile(np.arange(count, 0, -1, dtype=np.float32), (len(numbers), 1)),
     )

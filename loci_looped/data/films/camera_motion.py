@@ -51,7 +51,7 @@ class CameraMotion:
 
 def grey(picture: NDArray[np.uint8]) -> Floats:
     """(H, W, 3) -> SIZE, in grey levels."""
-    return np.asarray(resize(picture, SIZE), dtype=np.float64).mean(axis=-1)
+    return np.asarray(resize(picture, SIZE).mean(axis=-1), dtype=np.float64)
 
 
 class CameraMotionEstimate:
@@ -112,6 +112,8 @@ def displacement(first: Floats, second: Floats) -> Floats | None:
     heights, places = peaks.max(axis=1), peaks.argmax(axis=1)
     shifts = np.stack(np.unravel_index(places, (BLOCK, BLOCK)), axis=-1).astype(np.float64)
     shifts = np.where(shifts > BLOCK / 2, shifts - BLOCK, shifts)
+    # Where a thing passes before a wall both have a peak; the wall's is the one that tells about the camera.
+    shifts[peaks[:, 0] > heights / 2] = 0
     found = shifts[heights > CERTAIN]
     return np.median(found, axis=0) if len(found) >= max(3, textured.sum() / 4) else None
 
