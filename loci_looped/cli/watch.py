@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import tyro
 
+from loci_looped.cli.checks import check_folder
 from loci_looped.utils.errors import LociError
 
 if TYPE_CHECKING:
@@ -46,6 +47,8 @@ class Arguments:
 
 def main(argv: list[str]) -> int:
     arguments = tyro.cli(Arguments, args=argv, prog="loci watch")
+    whole = arguments.out or Path("watched-" + _plain(arguments.source))
+    check_folder(whole)
 
     import torch
 
@@ -57,7 +60,6 @@ def main(argv: list[str]) -> int:
     model = load(arguments.network)
     selection = Selection(arguments.start, arguments.stop, arguments.stride)
     stored = stored_clips(Path(arguments.source))
-    whole = arguments.out or Path("watched-" + _plain(arguments.source))
     # All are opened before the first is watched: what cannot be read is said at once.
     places = [(clip, whole / clip.stem) for clip in stored] if len(stored) > 1 else [(arguments.source, whole)]
     sources = [(open_source(place, selection, model.config.frame), folder) for place, folder in places]
