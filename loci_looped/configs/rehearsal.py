@@ -78,8 +78,8 @@ class RehearsalConfig:
                 raise ValueError(f"rehearsal.{name} is {getattr(self, name)}, but it must be at least 1.")
         if self.window < 0 or not 0 <= self.together <= 1:
             raise ValueError(
-                f"rehearsal.window {self.window} must not be negative, and rehearsal.together {self.together} must be a "
-                "share."
+                f"rehearsal.window {self.window} must not be negative, and rehearsal.together {self.together} must lie "
+                "between 0 and 1."
             )
         if self.hold_to < self.hold_from:
             raise ValueError(f"rehearsal.hold_to {self.hold_to} is smaller than hold_from {self.hold_from}.")
