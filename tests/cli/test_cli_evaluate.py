@@ -221,13 +221,13 @@ def test_a_run_under_way_is_measured_by_its_newest_checkpoint(tmp_path: Path) ->
     (["no-such-network"], "There is no network called 'no-such-network'"),
     (["kalman", "-e", "surprise"], "Kalman filter predicts none"),
     (["kalman", "-e", "interruptions"], "Kalman filter predicts none"),
-    (["kalman", "--scenes", "0"], "test set of 0 scenes is empty"),
+    (["kalman", "--scenes", "0"], "--scenes is 1 or more, not 0"),
     (["kalman", "--beside", "kalman"], "--experiment ablation"),
     (["NETWORK", "-e", "imagination"], "Bouncing balls are square"),
     (["NETWORK", "--films", "FOLDER"], "--experiment imagination measures"),
     (["NETWORK", "-e", "surprise", "--movers", "2", "--scenes", "1"], "needs surprise scenes"),
     (["NETWORK", "-e", "interruptions", "--probabilities", "1.5"], "between 0 and 1"),
-    (["kalman", "--json", "FOLDER"], "cannot be written"),
+    (["kalman", "--json", "FOLDER"], "is a folder"),
     (["FOLDER"], "holds no network"),
 ])
 def test_mistakes_are_told(

@@ -24,6 +24,8 @@ TRACKING = (
     Column("error visible %", "error_visible", True), Column("error occluded %", "error_occluded", True),
     Column("error overall %", "error_overall"), Column("successful %", "successful"),
     Column("movers found %", "movers_found"), Column("MOTA", "mota"),
+    Column("false positives per frame", "false_positives_per_frame"),
+    Column("frames with a phantom %", "phantom_frames"),
     Column("inner loop visible %", "inner_loop_visible"), Column("inner loop occluded %", "inner_loop_occluded"),
 )
 OFFICIAL = (
