@@ -63,6 +63,8 @@ class Arguments:
     """A folder of .clip files (loci generate) instead of generated scenes."""
     lpips: bool = True
     """interruptions: also LPIPS, if its weights have been fetched."""
+    films: Path | None = None
+    """imagination: a folder for the first sequences as imagined, beside the true ones, 90 frames each."""
     json: Path | None = None
     """Write every number to this file."""
     table: Path | None = None
@@ -92,6 +94,8 @@ def main(argv: list[str]) -> int:
         modes=arguments.modes, scenario=arguments.scenario, steps=arguments.steps, placement=arguments.placement,
         clips=arguments.clips, lpips=arguments.lpips, batch=arguments.batch, workers=arguments.threads,
     )
+    if arguments.films is not None and arguments.experiment != "imagination":
+        raise LociError("--films shows what is imagined, which --experiment imagination measures: name that one.")
     models = [open_model(name) for name in (arguments.what, *arguments.beside)]
     begun = time.monotonic()
     with _Bar() as bar:
@@ -179,6 +183,9 @@ def _write(evaluation: Evaluation, arguments: Arguments) -> list[str]:
         written.append(f"{len(evaluation.results.rows)} numbers written to {arguments.json}")
     if arguments.table is not None:
         written.append(f"{evaluation.write_table(arguments.table)} rows written to {arguments.table}")
+    if arguments.films is not None:
+        files = evaluation.write_films(arguments.films)
+        written.append(f"{len(files)} pictures and films in {arguments.films}")
     return written
 
 

@@ -108,7 +108,8 @@ class Trainer:
             rehearsed = self.consolidation.round > 0
             last = self._validate(*(("rehearsal", "learned") if rehearsed else (phase.name, phase.gate)), log)
             save_network(self.folder / INSIDE_RUN, self.network(), {
-                "recipe": self.config.name, "seed": self.config.seed, "updates": self.update,
+                "recipe": self.config.name, "world": self.config.data.world, "seed": self.config.seed,
+                "updates": self.update,
                 "minutes": round(self.seconds / 60, 1), "validation": last.to_json() if last else None,
             })
         return last
