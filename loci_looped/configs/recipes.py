@@ -82,7 +82,7 @@ RECIPES: dict[str, TrainConfig] = {
         ),
         # All balls are in plain sight, so eyes may stay open; and the box has all symmetries of the square.
         rehearsal=RehearsalConfig(
-            rounds_at=(2_600,) * 2, clips=120, updates=900, batch=128, window=20, together=0.9, hold=0.05, hold_from=6,
+            rounds_at=(2_600,) * 2, clips=48, updates=400, batch=96, window=20, together=0.9, hold=0.05, hold_from=6,
             hold_to=12, last_learning_rate=2e-3, gate_open=0.5, noise=0.005, recognised=0.0, square=True,
             position_cost=0.01,
         ),
