@@ -43,6 +43,8 @@ class Arguments:
     """Watch long films to the end."""
     blackout: float = 0.0
     """Turn the lights out with this probability per frame, from the seventh on: does the network go on by itself?"""
+    masks: bool = False
+    """Also write masks (masks.npz, and as COCO masks-visible.json, masks-whole.json) and tracks (MOT: tracks.csv)."""
     live: bool = False
     """Also show it in a window while it is being watched."""
 
@@ -58,6 +60,7 @@ def main(argv: list[str]) -> int:
     from loci_looped.inference.networks import load
     from loci_looped.inference.stream import open_source, stored_clips
     from loci_looped.inference.watch import blackouts
+    from loci_looped.viz.annotations import FILES
 
     dark = blackouts(arguments.blackout)
     torch.set_num_threads(1)            # at these sizes a second thread only gets in the way
@@ -69,15 +72,19 @@ def main(argv: list[str]) -> int:
     sources = [(open_source(place, selection, model.config.frame), folder) for place, folder in places]
     _refuse_endless([source for source, _ in sources], arguments)
     for source, folder in sources:
-        frames = watch_to_folder(model, source, folder, arguments.background, arguments.live, dark)
+        frames = watch_to_folder(
+            model, source, folder, arguments.background, arguments.live, arguments.masks, dark
+        )
         print(f"Watched {frames} frames of {source.name} with {arguments.network}.")
         print(f"Open {folder / 'index.html'} for the film with its curves; the numbers are in {folder / 'table.csv'}.")
+        if arguments.masks:
+            print(f"Masks and tracks: {', '.join(FILES)} in the same folder.")
     return 0
 
 
 def watch_to_folder(
     model: object, source: Source, folder: Path, background: Path | None = None, live: bool = False,
-    dark: Callable[[int], bool] = lambda number: False,
+    masks: bool = False, dark: Callable[[int], bool] = lambda number: False,
 ) -> int:
     """Watch the source once and write everything; returns the number of frames. In `dark` frames nothing is seen."""
     from rich.progress import Progress, TextColumn
@@ -87,6 +94,7 @@ def watch_to_folder(
     from loci_looped.inference.watch import watch
     from loci_looped.model.loci import LociLooped
     from loci_looped.utils.atomic import replacing
+    from loci_looped.viz.annotations import Annotations
     from loci_looped.viz.canvas import Picture
     from loci_looped.viz.history import History
     from loci_looped.viz.page import Section, write_page
@@ -96,6 +104,7 @@ def watch_to_folder(
 
     assert isinstance(model, LociLooped)
     history, board = History(), Storyboard(source.name)
+    annotations = Annotations() if masks else None
     window = Window(source.name) if live else None
     frames = 0
     with (
@@ -112,6 +121,8 @@ def watch_to_folder(
             for seen in watch(model, source, background=background, blackout=dark):
                 history.add(seen)
                 table.add(seen)
+                if annotations is not None:
+                    annotations.add(seen)
                 frames += 1
                 progress.update(task, advance=1)
                 picture = board.draw(seen)
@@ -120,6 +131,8 @@ def watch_to_folder(
                     return
 
         write_film(folder / "film.mp4", pictures(), fps=min(source.fps, 60.0))
+    if annotations is not None:
+        annotations.write(folder)
     write_timeline(folder / "curves.png", timeline(history, source.events, source.name))
     lead = (
         "On the left what the network sees, with its beliefs drawn on it: outlines are whole where an object is seen "

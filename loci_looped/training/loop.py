@@ -242,6 +242,7 @@ class Trainer:
         log.say(f"{self.update:>8} {found.line()}")
         strip = self.folder / STRIPS / f"update-{self.update:09d}.png"
         write_strip(network, self._scenes[0], gate, strip, f"{self.config.name}, update {self.update}")
+        log.picture("validation/strip", self.update, strip)
         self._complain(diagnose(self.update, phase, {}, found), log)
         return found
 
