@@ -41,6 +41,8 @@ class Arguments:
     """Watch every n-th frame. Without it, so many of a film that there are about 8 in a second, as networks expect."""
     all: bool = False
     """Watch long films to the end."""
+    blackout: float = 0.0
+    """Turn the lights out with this probability per frame, from the seventh on: does the network go on by itself?"""
     masks: bool = False
     """Also write masks (masks.npz, and as COCO masks-visible.json, masks-whole.json) and tracks (MOT: tracks.csv)."""
     live: bool = False
@@ -57,8 +59,10 @@ def main(argv: list[str]) -> int:
     from loci_looped.data.formats.video import Selection
     from loci_looped.inference.networks import load
     from loci_looped.inference.stream import open_source, stored_clips
+    from loci_looped.inference.watch import blackouts
     from loci_looped.viz.annotations import FILES
 
+    dark = blackouts(arguments.blackout)
     torch.set_num_threads(1)            # at these sizes a second thread only gets in the way
     model = load(arguments.network)
     selection = Selection(arguments.start, arguments.stop, arguments.stride)
@@ -68,7 +72,9 @@ def main(argv: list[str]) -> int:
     sources = [(open_source(place, selection, model.config.frame), folder) for place, folder in places]
     _refuse_endless([source for source, _ in sources], arguments)
     for source, folder in sources:
-        frames = watch_to_folder(model, source, folder, arguments.background, arguments.live, arguments.masks)
+        frames = watch_to_folder(
+            model, source, folder, arguments.background, arguments.live, arguments.masks, dark
+        )
         print(f"Watched {frames} frames of {source.name} with {arguments.network}.")
         print(f"Open {folder / 'index.html'} for the film with its curves; the numbers are in {folder / 'table.csv'}.")
         if arguments.masks:
@@ -78,9 +84,9 @@ def main(argv: list[str]) -> int:
 
 def watch_to_folder(
     model: object, source: Source, folder: Path, background: Path | None = None, live: bool = False,
-    masks: bool = False,
+    masks: bool = False, dark: Callable[[int], bool] = lambda number: False,
 ) -> int:
-    """Watch the source once and write everything; returns the number of frames."""
+    """Watch the source once and write everything; returns the number of frames. In `dark` frames nothing is seen."""
     from rich.progress import Progress, TextColumn
 
     from loci_looped.cli.live import Window
@@ -112,7 +118,7 @@ def watch_to_folder(
 
         def pictures() -> Iterator[Picture]:
             nonlocal frames
-            for seen in watch(model, source, background=background):
+            for seen in watch(model, source, background=background, blackout=dark):
                 history.add(seen)
                 table.add(seen)
                 if annotations is not None:

@@ -12,6 +12,7 @@ import torch
 from PIL import Image
 
 import loci_looped
+from loci_looped.cli import watch as cli_watch
 from loci_looped.cli.main import main
 from loci_looped.configs.recipes import recipe
 from loci_looped.data.formats import video
@@ -58,6 +59,18 @@ def test_a_film_becomes_a_film_a_table_curves_and_a_page(
     assert "http://" not in page.replace("http://www.w3.org/2000/svg", "") and "https://" not in page
     data = json.loads(re.search(r'id="data">(.*?)</script>', page, re.S).group(1))
     assert data["sections"][0]["film"].startswith("data:video/mp4;base64,") and data["sections"][0]["length"] == 6
+
+
+def test_the_lights_can_be_turned_out(network: str, tmp_path: Path) -> None:
+    pictures = make_clip("vanish-control", 7, samples=1, size=(40, 60)).frames[:8]
+    write_film(tmp_path / "film.mp4", pictures, fps=8)
+    arguments = ["watch", str(tmp_path / "film.mp4"), "--network", network]
+    assert main([*arguments, "--out", str(tmp_path / "light")]) == 0
+    assert main([*arguments, "--out", str(tmp_path / "dark"), "--blackout", "1"]) == 0
+    light, dark = ((tmp_path / name / "table.csv").read_text().splitlines() for name in ("light", "dark"))
+    assert light[: 1 + 6 * 5] == dark[: 1 + 6 * 5] and light[1 + 6 * 5 :] != dark[1 + 6 * 5 :]
+    with pytest.raises(LociError, match="between 0 and 1"):
+        cli_watch.main([*arguments[1:], "--blackout", "-1"])
 
 
 def test_clips_are_watched_and_a_folder_of_them_one_by_one(network: str, tmp_path: Path) -> None:
