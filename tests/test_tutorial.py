@@ -14,10 +14,11 @@ from PIL import Image
 from loci_looped.cli.main import main
 
 PAGE = Path(__file__).parents[1] / "docs" / "tutorial-own-films.md"
-SHORT = (
-    "--curriculum.updates 24 --curriculum.foreground-until 10 --curriculum.still-until 10 --curriculum.colours-from 5 "
-    "--curriculum.background-from 10 --curriculum.background-over 4 --curriculum.gate-from 16 --data.batch 2"
-).split()
+SHORTENED = {
+    "updates": 24, "foreground-until": 10, "still-until": 10, "colours-from": 5, "background-from": 10,
+    "background-over": 4, "gate-from": 16,
+}
+SHORT = ["--data.batch", "2", *(word for name, value in SHORTENED.items() for word in (f"--curriculum.{name}", str(value)))]
 
 
 def commands() -> list[list[str]]:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import tyro
 
+from loci_looped.cli.checks import check_folder
 from loci_looped.utils.errors import LociError
 
 if TYPE_CHECKING:
@@ -44,12 +45,18 @@ class Arguments:
     """Watch every n-th frame. Without it, so many of a film that there are about 8 in a second, as networks expect."""
     all: bool = False
     """Watch long films to the end."""
+    blackout: float = 0.0
+    """Turn the lights out with this probability per frame, from the seventh on: does the network go on by itself?"""
+    masks: bool = False
+    """Also write masks (masks.npz, and as COCO masks-visible.json, masks-whole.json) and tracks (MOT: tracks.csv)."""
     live: bool = False
     """Also show it in a window while it is being watched."""
 
 
 def main(argv: list[str]) -> int:
     arguments = tyro.cli(Arguments, args=argv, prog="loci watch")
+    whole = arguments.out or Path("watched-" + _plain(arguments.source))
+    check_folder(whole)
 
     import torch
 
@@ -57,12 +64,14 @@ def main(argv: list[str]) -> int:
     from loci_looped.inference.networks import load, trained_on
     from loci_looped.inference.stream import open_source, stored_clips
     from loci_looped.inference.verdict import Judge
+    from loci_looped.inference.watch import blackouts
+    from loci_looped.viz.annotations import FILES
 
+    dark = blackouts(arguments.blackout)
     torch.set_num_threads(1)            # at these sizes a second thread only gets in the way
     model = load(arguments.network)
     selection = Selection(arguments.start, arguments.stop, arguments.stride)
     stored = stored_clips(Path(arguments.source))
-    whole = arguments.out or Path("watched-" + _plain(arguments.source))
     # All are opened before the first is watched: what cannot be read is said at once.
     places = [(clip, whole / clip.stem) for clip in stored] if len(stored) > 1 else [(arguments.source, whole)]
     sources = [(open_source(place, selection, model.config.frame), folder) for place, folder in places]
@@ -70,19 +79,24 @@ def main(argv: list[str]) -> int:
     for source, folder in sources:
         judge = Judge(trained_on(arguments.network))
         frames = watch_to_folder(
-            model, source, folder, arguments.background, arguments.live, arguments.occluder, judge
+            model, source, folder, arguments.background, arguments.live, arguments.masks, dark, arguments.occluder,
+            judge,
         )
         print(f"Watched {frames} frames of {source.name} with {arguments.network}.")
         print("\n".join(judge.verdict().sentences()))
         print(f"Open {folder / 'index.html'} for the film with its curves; the numbers are in {folder / 'table.csv'}.")
+        if arguments.masks:
+            print(f"Masks and tracks: {', '.join(FILES)} in the same folder.")
     return 0
 
 
 def watch_to_folder(
     model: object, source: Source, folder: Path, background: Path | None = None, live: bool = False,
-    occluder: str = "auto", judge: Judge | None = None,
+    masks: bool = False, dark: Callable[[int], bool] = lambda number: False, occluder: str = "auto",
+    judge: Judge | None = None,
 ) -> int:
-    """Watch the source once and write everything; returns the number of frames. A judge looks on."""
+    """Watch the source once and write everything; returns the number of frames. In `dark` frames nothing is seen; a
+    judge looks on."""
     from rich.progress import Progress, TextColumn
 
     from loci_looped.cli.live import Window
@@ -90,6 +104,7 @@ def watch_to_folder(
     from loci_looped.inference.watch import watch
     from loci_looped.model.loci import LociLooped
     from loci_looped.utils.atomic import replacing
+    from loci_looped.viz.annotations import Annotations
     from loci_looped.viz.canvas import Picture
     from loci_looped.viz.history import History
     from loci_looped.viz.page import Section, write_page
@@ -99,6 +114,7 @@ def watch_to_folder(
 
     assert isinstance(model, LociLooped)
     history, board = History(), Storyboard(source.name)
+    annotations = Annotations() if masks else None
     window = Window(source.name) if live else None
     frames = 0
     with (
@@ -112,11 +128,13 @@ def watch_to_folder(
 
         def pictures() -> Iterator[Picture]:
             nonlocal frames
-            for seen in watch(model, source, background=background, occluder=occluder):
+            for seen in watch(model, source, background=background, occluder=occluder, blackout=dark):
                 history.add(seen)
                 if judge is not None:
                     judge.add(seen)
                 table.add(seen)
+                if annotations is not None:
+                    annotations.add(seen)
                 frames += 1
                 progress.update(task, advance=1)
                 picture = board.draw(seen)
@@ -125,6 +143,8 @@ def watch_to_folder(
                     return
 
         write_film(folder / "film.mp4", pictures(), fps=min(source.fps, 60.0))
+    if annotations is not None:
+        annotations.write(folder)
     write_timeline(folder / "curves.png", timeline(history, source.events, source.name))
     lead = (
         "On the left what the network sees, with its beliefs drawn on it: outlines are whole where an object is seen "

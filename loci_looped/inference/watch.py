@@ -16,9 +16,10 @@ import torch
 from torch import Tensor
 
 from loci_looped.data.clip import ObjectTruth
-from loci_looped.data.coordinates import resize
+from loci_looped.data.coordinates import resize, to_pixels
 from loci_looped.data.formats.images import shape_note
 from loci_looped.data.formats.video import NATURAL, Selection
+from loci_looped.data.presence import at_no_object
 from loci_looped.inference.belief import Belief, believe_now, screen_slot, slot_on
 from loci_looped.inference.pixels import to_picture, to_tensor
 from loci_looped.inference.run import scan
@@ -26,7 +27,10 @@ from loci_looped.inference.stream import Frame, Picture, Watchable, background_o
 from loci_looped.inference.video_model import LociVideoModel
 from loci_looped.model import GateKind, LociLooped
 from loci_looped.model.state import LociState, SlotCodes, StepOutput
-from loci_looped.utils.errors import warn
+from loci_looped.utils.errors import LociError, warn
+
+FIRST_DARK = 6
+"""So many frames are light in any case, as in the interruptions experiment: slots have to find their objects."""
 
 
 @dataclass(frozen=True)
@@ -74,6 +78,16 @@ class FrameResult:
     def bound(self) -> Tensor:
         """(K,) bool: does the slot hold an object?"""
         return self.output.bound[0]
+
+    @property
+    def phantoms(self) -> Tensor | None:
+        """(K,) bool: the slot believes in something that is not there. None where the truth is not known."""
+        if self.truth is None:
+            return None
+        size = self.frame.shape[0], self.frame.shape[1]
+        places = to_pixels(self.percept.position.numpy().astype(np.float64), size)
+        hidden = (self.bound & (self.occlusion >= 1)).numpy()
+        return self.bound & torch.from_numpy(at_no_object(places[None], hidden[None], self.truth)[0])
 
     def imagined(self, without: int | None = None) -> Picture:
         """(H, W, 3) the scene as believed; without the given slot, one sees what it hides."""
@@ -144,6 +158,17 @@ def _screen(output: StepOutput, belief: Belief, largest: Tensor, truth: ObjectTr
         if found is not None:
             return found
     return screen_slot(largest, bound, whole.shape[1] * whole.shape[2])
+
+
+def blackouts(probability: float, seed: int = 0) -> Callable[[int], bool]:
+    """In which frames the lights are out: by chance, the same for the same seed, and never in the first ones."""
+    if not 0 <= probability <= 1:
+        raise LociError(f"A blackout has a probability between 0 and 1, not {probability:g}.")
+
+    def dark(number: int) -> bool:
+        return number >= FIRST_DARK and float(np.random.default_rng([seed, number]).random()) < probability
+
+    return dark
 
 
 def watch(

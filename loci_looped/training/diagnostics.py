@@ -15,8 +15,9 @@ def diagnose(
 ) -> dict[str, str]:
     """What is wrong, by kind, most serious first; empty while all is well. `means` are those of the training log."""
     found: dict[str, str] = {}
-    if update >= EARLY:
-        found |= _of_training(phase, means)
+    if update < EARLY:
+        return found
+    found |= _of_training(phase, means)
     if isinstance(validation, FilmValidation):
         found |= _of_films(validation)
         validation = validation.truth
@@ -39,6 +40,14 @@ def _of_films(validation: FilmValidation) -> dict[str, str]:
             "things overlap. A larger --model.gestalt or fewer --model.slots help."
         )
     return found
+
+
+def too_short(update: int, usual: int | None) -> str:
+    """A sentence about a run that ended before anything can be said about it; "" for the others."""
+    if update >= EARLY:
+        return ""
+    recipe = f", whose recipe has {usual}" if usual is not None else ""
+    return f"{update} updates are too few to tell whether this network learns{recipe}: what it says means little yet."
 
 
 def _of_training(phase: PhaseName, means: dict[str, float]) -> dict[str, str]:
