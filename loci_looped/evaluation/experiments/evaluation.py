@@ -214,10 +214,10 @@ class Evaluation:
         return self.models[0]
 
     def _gates(self, model: EvaluatedModel) -> tuple[GateKind, ...]:
-        return self.options.used_gates if model.network is not None else ("learned",)
+        return self.options.used_gates if model.has_gate else ("learned",)
 
     def _case(self, experiment: str, model: EvaluatedModel, gate: GateKind) -> Case:
-        return Case(experiment, model.name, gate if model.network is not None else "")
+        return Case(experiment, model.name, gate if model.has_gate else "")
 
     def _scenes(self) -> int:
         return self.options.scenes or DEFAULT_SCENES[self.options.experiment]
