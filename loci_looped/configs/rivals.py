@@ -6,11 +6,13 @@ Where a paper trained on ADEPT or CLEVRER, the clips here are those of our gener
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from loci_looped.configs.gswm import PRESETS as GSWM
 from loci_looped.configs.gswm import GswmConfig
+from loci_looped.configs.loci_v1 import PRESETS as LOCI_V1
+from loci_looped.configs.loci_v1 import LociV1Config
 from loci_looped.configs.savi import PRESETS as SAVI
 from loci_looped.configs.savi import SaviConfig
 from loci_looped.configs.training import DataConfig, OptimiserConfig, RunConfig, TrainConfig, from_parts
@@ -110,11 +112,85 @@ class GswmTraining(CropTraining):
         return self.model.max_objects
 
 
+@dataclass(frozen=True)
+class LociV1Curriculum:
+    """Whole clips, an update after every time step. At first the background is black, in the picture and its target."""
+
+    updates: int = 1_150_000
+    """Training ends here."""
+    background_from: int = 30_000
+    """From here on the background fades in, about one learning rate per update."""
+    warm_up: int = 10
+    """Steps on the first frame before time begins."""
+
+    def __post_init__(self) -> None:
+        if self.updates < 1 or self.warm_up < 1 or self.background_from < 0:
+            raise LociError(
+                "curriculum.updates and warm_up must be at least 1, and background_from not negative; they are "
+                f"{self.updates}, {self.warm_up} and {self.background_from}."
+            )
+
+    def describe(self) -> list[str]:
+        events = [(0, "foreground: slots paint on black"), (self.background_from, "background: it fades in")]
+        return [f"{update:>9}  {text}" for update, text in [*events, (self.updates, "end")] if update <= self.updates]
+
+
+@dataclass(frozen=True)
+class LociV1Loss:
+    """Weights of the regularising losses beside the prediction's; the released ones are all 1."""
+
+    position_change: float = 1.0
+    object_permanence: float = 1.0
+    gestalt_change: float = 1.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class LociV1Training(RunConfig):
+    """Loci-v1."""
+
+    model: LociV1Config
+    curriculum: LociV1Curriculum = field(default_factory=LociV1Curriculum)
+    loss: LociV1Loss = field(default_factory=LociV1Loss)
+    background_factor: float = 1.0
+    """Learning rate of the background's mask and fading, as a multiple."""
+    level_two_from: int = 0
+    """Grow the network to level 2 at this update; 0 is never."""
+
+    @property
+    def kind(self) -> str:
+        return "loci-v1"
+
+    @property
+    def frame(self) -> tuple[int, int]:
+        return self.model.frame
+
+    @property
+    def slots(self) -> int:
+        return self.model.slots
+
+    @property
+    def updates_with_pictures(self) -> int:
+        return self.curriculum.updates
+
+    def level_at(self, update: int) -> int:
+        return 2 if self.level_two_from and update >= self.level_two_from else self.model.level
+
+    def describe(self) -> list[str]:
+        return self.curriculum.describe()
+
+    def to_json(self) -> dict[str, Any]:
+        return {"kind": self.kind, **super().to_json()}
+
+
 _CROPS = {"data": DataConfig, "optimiser": OptimiserConfig, "curriculum": CropCurriculum}
+_LOCI_V1 = {
+    "data": DataConfig, "optimiser": OptimiserConfig, "curriculum": LociV1Curriculum, "loss": LociV1Loss,
+}
 
 _READERS: dict[str, Callable[[dict[str, Any]], RunConfig]] = {
     "loci-looped": TrainConfig.from_json,
     "savi": lambda values: from_parts(SaviTraining, SaviConfig.from_json, _CROPS, values),
+    "loci-v1": lambda values: from_parts(LociV1Training, LociV1Config.from_json, _LOCI_V1, values),
     "g-swm": lambda values: from_parts(GswmTraining, GswmConfig.from_json, _CROPS, values),
 }
 
@@ -162,6 +238,22 @@ RIVALS: dict[str, RunConfig] = {
         name="gswm-adept", model=GSWM["gswm-adept"], data=DataConfig(batch=16), optimiser=_adam(1e-4, 1.0),
         curriculum=CropCurriculum(updates=250_000, length=2, longer_by=2),
     ),
+    # The Loci-Looped paper ran it on ADEPT with its own schedule: four runs in a chain, the last one at level 2.
+    "loci-v1": LociV1Training(
+        name="loci-v1", model=LOCI_V1["loci-v1"], data=DataConfig(stride=1),
+        optimiser=OptimiserConfig(
+            steps=((400_000, 3.333e-5), (600_000, 3.333e-5), (800_000, 3.333e-5)), initial_until=1_150_000
+        ),
+        level_two_from=800_000,
+    ),
+    "loci-v1-small": LociV1Training(
+        name="loci-v1-small", model=LOCI_V1["loci-v1-small"], data=_ADEPT_SMALL,
+        optimiser=OptimiserConfig(
+            kind="adamw", learning_rate=1e-3, beta2=0.99, epsilon=1e-8, clip=0.5, initial_until=10**9, final_share=0.02,
+        ),
+        curriculum=LociV1Curriculum(updates=2_500, background_from=800, warm_up=8), background_factor=3.0,
+        validate_every=1000,
+    ),
     "savi-small": SaviTraining(
         name="savi-small", model=SAVI["savi-small"], data=_ADEPT_SMALL,
         optimiser=_adam(4e-4, 0.05, warm_start=100, final_share=0.01),
@@ -180,6 +272,8 @@ ABOUT: dict[str, str] = {
     "savi-clevrer": "the same for colliding objects, with blackouts",
     "gswm-balls": "the rival G-SWM in its published size, for bouncing balls",
     "gswm-adept": "the same with a given background, for the clips of adept",
+    "loci-v1": "the forerunner Loci-v1 in the paper's size, for GPUs",
+    "loci-v1-small": "Loci-v1 on the clips of adept-small, on one CPU core in as many minutes",
     "savi-small": "SAVi on the clips of adept-small, on one CPU core in as many minutes",
     "gswm-small": "G-SWM likewise, on square frames",
 }

@@ -9,9 +9,11 @@ from typing import Any
 from torch import nn
 
 from loci_looped.baselines.gswm import Gswm, GswmVideoModel
+from loci_looped.baselines.loci_v1 import LociV1, LociV1VideoModel
 from loci_looped.baselines.protocol import VideoModel
 from loci_looped.baselines.savi import Savi, SaviVideoModel
 from loci_looped.configs.gswm import GswmConfig
+from loci_looped.configs.loci_v1 import LociV1Config
 from loci_looped.configs.network import LociConfig
 from loci_looped.configs.savi import SaviConfig
 from loci_looped.model import LociLooped
@@ -27,7 +29,9 @@ class NetworkKind:
 
 LOCI_LOOPED = NetworkKind("loci-looped network", LociLooped, LociConfig.from_json)
 KINDS: tuple[NetworkKind, ...] = (
-    LOCI_LOOPED, NetworkKind("SAVi network", Savi, SaviConfig.from_json),
+    LOCI_LOOPED,
+    NetworkKind("Loci-v1 network", LociV1, LociV1Config.from_json),
+    NetworkKind("SAVi network", Savi, SaviConfig.from_json),
     NetworkKind("G-SWM network", Gswm, GswmConfig.from_json),
 )
 
@@ -55,6 +59,8 @@ def rival_video_model(network: nn.Module) -> VideoModel[Any]:
     """A rival as it watches films."""
     if isinstance(network, Savi):
         return SaviVideoModel(network)
+    if isinstance(network, LociV1):
+        return LociV1VideoModel(network)
     assert isinstance(network, Gswm)
     return GswmVideoModel(network)
 

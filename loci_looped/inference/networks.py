@@ -17,8 +17,9 @@ from safetensors.torch import load_file, save_file
 from torch import nn
 
 from loci_looped.baselines.gswm import Gswm
+from loci_looped.baselines.loci_v1 import LociV1
 from loci_looped.baselines.savi import Savi
-from loci_looped.configs.rivals import GswmTraining, SaviTraining, read_run_config
+from loci_looped.configs.rivals import GswmTraining, LociV1Training, SaviTraining, read_run_config
 from loci_looped.configs.training import RunConfig, TrainConfig
 from loci_looped.inference.network_kinds import LOCI_LOOPED, NetworkKind, as_loci, kind_named, kind_of
 from loci_looped.model import LociConfig, LociLooped
@@ -174,6 +175,8 @@ def network_for(config: RunConfig, level: int | None = None) -> nn.Module:
         return LociLooped(dataclasses.replace(config.model, level=config.model.level if level is None else int(level)))
     if isinstance(config, SaviTraining):
         return Savi(config.model)
+    if isinstance(config, LociV1Training):
+        return LociV1(dataclasses.replace(config.model, level=config.model.level if level is None else int(level)))
     assert isinstance(config, GswmTraining)
     return Gswm(config.model)
 

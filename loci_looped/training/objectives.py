@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
-from loci_looped.configs.rivals import GswmTraining, SaviTraining
+from loci_looped.configs.rivals import GswmTraining, LociV1Training, SaviTraining
 from loci_looped.configs.training import RunConfig, TrainConfig
 from loci_looped.training.loci_objective import LociObjective
+from loci_looped.training.loci_v1_objective import LociV1Objective
 from loci_looped.training.objective import Objective
 from loci_looped.training.rival_objectives import GswmObjective, SaviObjective
 
 _OBJECTIVES: dict[type[RunConfig], type[Objective[Any, Any, Any]]] = {
-    TrainConfig: LociObjective, SaviTraining: SaviObjective, GswmTraining: GswmObjective,
+    TrainConfig: LociObjective, SaviTraining: SaviObjective, LociV1Training: LociV1Objective,
+    GswmTraining: GswmObjective,
 }
 
 

@@ -42,7 +42,8 @@ class RectifiedAdam(torch.optim.Optimizer):
             torch._foreach_lerp_(means, gradients, 1 - beta1)
             torch._foreach_mul_(squares, beta2)
             torch._foreach_addcmul_(squares, gradients, gradients, 1 - beta2)
-            rates = [rectified_rate(int(s["step"]), beta1, beta2) for s in states]
+            rate_of = rectified_rate if group.get("rectified", True) else plain_rate
+            rates = [rate_of(int(s["step"]), beta1, beta2) for s in states]
             sure = [i for i, rate in enumerate(rates) if rate > 0]
             if sure:
                 spreads = torch._foreach_sqrt([squares[i] for i in sure])
@@ -67,6 +68,11 @@ def rectified_rate(step: int, beta1: float, beta2: float) -> float:
         return 0.0
     rectified = (length - 4) / (longest - 4) * (length - 2) / length * longest / (longest - 2)
     return math.sqrt((1 - beta2**step) * rectified) / (1 - beta1**step)
+
+
+def plain_rate(step: int, beta1: float, beta2: float) -> float:
+    """The same of Adam as it was: it moves from the first step on."""
+    return math.sqrt(1 - beta2**step) / (1 - beta1**step)
 
 
 def parameter_groups(model: nn.Module, initial: nn.Module | None = None) -> list[dict[str, Any]]:
@@ -106,7 +112,7 @@ def set_learning_rate(optimiser: torch.optim.Optimizer, config: OptimiserConfig,
     rate = learning_rate(config, update, updates)
     for group in optimiser.param_groups:
         factor = config.initial_factor if group["role"] == "initial" and update < config.initial_until else 1.0
-        group["lr"] = rate * factor
+        group["lr"] = rate * factor * group.get("factor", 1.0)
     if any(update == start for start, _ in config.steps):
         # Each run of the paper's chain began with a fresh optimiser.
         optimiser.state.clear()
@@ -114,9 +120,14 @@ def set_learning_rate(optimiser: torch.optim.Optimizer, config: OptimiserConfig,
 
 
 def hold_still(optimiser: torch.optim.Optimizer, moves: frozenset[str] | None) -> None:
-    """Only groups with these roles move in the next step of rectified Adam; None is all."""
+    """Only groups with these roles move in the next step; None is all."""
+    if moves is None:
+        return
     for group in optimiser.param_groups:
-        group["held"] = moves is not None and group["role"] not in moves
+        group["held"] = group["role"] not in moves      # rectified Adam would go on by its momentum
+        if group["held"]:
+            for parameter in group["params"]:
+                parameter.grad = None
 
 
 def clip_gradients(parameters: Iterable[nn.Parameter], limit: float) -> float:

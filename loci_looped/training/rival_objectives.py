@@ -16,7 +16,7 @@ from loci_looped.configs.rivals import CropTraining, GswmTraining, SaviTraining
 from loci_looped.data.clip import Clip
 from loci_looped.inference.network_kinds import frame_of, rival_video_model
 from loci_looped.inference.run import evaluation_mode
-from loci_looped.training.objective import Config, Network, Objective
+from loci_looped.training.objective import Config, Network, Objective, Stretch
 from loci_looped.training.sequence import crop
 from loci_looped.training.validation import Validation, validate_slots, write_slot_strip
 from loci_looped.training.window import Window
@@ -35,7 +35,7 @@ class Crops:
         return f"{self.length} frames"
 
 
-class RivalObjective(Objective[Config, Network, Crops]):
+class RivalObjective(Objective[Config, Network, Stretch]):
     """What the rivals have in common: they are looked at through the protocol of video models."""
 
     def frame(self, model: Network) -> tuple[int, int]:
@@ -52,7 +52,7 @@ class RivalObjective(Objective[Config, Network, Crops]):
             write_slot_strip(rival_video_model(network), clip, path, title)
 
 
-class SaviObjective(RivalObjective[SaviTraining, Savi]):
+class SaviObjective(RivalObjective[SaviTraining, Savi, Crops]):
     def build(self) -> Savi:
         return Savi(self.config.model)
 
@@ -67,10 +67,10 @@ class SaviObjective(RivalObjective[SaviTraining, Savi]):
         frames = crop(frames, phase.length, generator)
         shown = darkened(frames, phase.blackout, generator)
         loss, parts = savi.clip_loss(model, shown, generator, targets=frames)
-        yield Window(loss, _numbers(parts), frames.shape[1])
+        yield Window(loss, numbers_of(parts), frames.shape[1])
 
 
-class GswmObjective(RivalObjective[GswmTraining, Gswm]):
+class GswmObjective(RivalObjective[GswmTraining, Gswm, Crops]):
     def build(self) -> Gswm:
         return Gswm(self.config.model)
 
@@ -84,7 +84,7 @@ class GswmObjective(RivalObjective[GswmTraining, Gswm]):
         frames = crop(frames, phase.length, generator)
         frames = darkened(frames, phase.blackout, generator)
         loss, parts = gswm.clip_loss(model, frames, phase.update, generator, background=background)
-        yield Window(loss, _numbers(parts), frames.shape[1])
+        yield Window(loss, numbers_of(parts), frames.shape[1])
 
 
 def crops_at(config: CropTraining, update: int) -> Crops:
@@ -100,7 +100,8 @@ def darkened(frames: Tensor, probability: float, generator: torch.Generator) -> 
     return frames.masked_fill(dark[:, :, None, None, None], 0.0)
 
 
-def _numbers(parts: dict[str, Tensor]) -> dict[str, float]:
-    return dict(zip(parts, torch.stack(list(parts.values())).tolist(), strict=True))
+def numbers_of(parts: dict[str, Tensor]) -> dict[str, float]:
+    """name -> scalar, fetched from the device at once."""
+    return dict(zip(parts, torch.stack([part.detach().reshape(()) for part in parts.values()]).tolist(), strict=True))
 
 
