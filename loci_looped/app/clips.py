@@ -20,7 +20,6 @@ from loci_looped.data.formats.video import FILM_SUFFIXES
 from loci_looped.data.store.clip_file import SUFFIX
 from loci_looped.utils.errors import LociError
 
-FRAME_RATE = 25 / 3             # what networks trained on generated scenes are used to
 SAYS_AT_MOST = 400              # characters of the decoder's message that are passed on
 
 
@@ -83,7 +82,7 @@ class ClipStore:
     async def _decode(self, film: Path, folder: Path) -> None:
         seconds = self.settings.decode_seconds
         order = {
-            "size": self.size, "view": self.settings.view, "frames": self.settings.clip_frames, "fps": FRAME_RATE,
+            "size": self.size, "view": self.settings.view, "frames": self.settings.clip_frames,
             "seconds": int(seconds),
         }
         environment = {name: os.environ[name] for name in ("PATH", "SYSTEMROOT", "LANG") if name in os.environ}
@@ -113,6 +112,7 @@ class ClipStore:
         frames, background, views = (
             np.load(folder / f"{name}.npy", allow_pickle=False) for name in ("frames", "background", "views")
         )
-        notes = (f"Only the first {about['seconds']:.0f} s are used.",) if about["cut"] else ()
+        cut = (f"Only the first {about['seconds']:.0f} s are used.",) if about["cut"] else ()
+        notes = (*cut, *about["notes"])
         name = "".join(letter for letter in Path(title).name if letter.isprintable())[:80]
         return ClipPlayback(frames, background, tuple(jpeg(view) for view in views), float(about["fps"]), name, notes)

@@ -1,6 +1,6 @@
 """Decoding of an uploaded film, run as a process of its own: whatever the film does to the decoder, the lab lives on.
 
-    python -m loci_looped.app.decoding FILM FOLDER '{"size": [40, 60], "view": [160, 240], "frames": 400, "fps": 8.33}'
+    python -m loci_looped.app.decoding FILM FOLDER '{"size": [40, 60], "view": [160, 240], "frames": 400}'
 
 Writes frames.npy, views.npy, background.npy and about.json into the folder. Errors are one sentence on standard error.
 """
@@ -20,13 +20,14 @@ from PIL import Image
 from loci_looped.data.coordinates import Size, resize
 from loci_looped.data.formats import video
 from loci_looped.data.formats.background import estimate, spread
+from loci_looped.data.formats.images import shape_note
+from loci_looped.data.formats.video import CLIP_FPS
 from loci_looped.data.store.clip_file import SUFFIX, load_clip
 from loci_looped.utils.errors import LociError
 
 MEMORY = 3 << 30
 FILE_BYTES = 256 << 20
 LARGEST_SIDE = 8192
-CLIP_FPS = 25 / 3           # stored clips do not tell; networks are trained on them as if they ran at this rate
 
 
 SIGNATURES: tuple[tuple[int, tuple[bytes, ...]], ...] = (
@@ -61,26 +62,27 @@ class Found(NamedTuple):
     fps: float                              # of the frames that are given
     cut: bool                               # it has more frames than are given
     background: NDArray[np.uint8] | None    # where it is known
+    notes: list[str]                        # sentences, complete when all frames have been read
 
 
-def _film(film: Path, wanted: int, rate: float) -> Found:
+def _film(film: Path, wanted: int) -> Found:
     with film.open("rb") as file:
         if not is_film(file.read(16)):
             raise LociError(f"{film} is not a film, whatever its name says.")
     about = video.info(film)
     _check(about.size)
-    fps = about.fps if about.fps and 0.5 <= about.fps <= 1000 else 25.0
-    stride = max(1, round(fps / rate))
+    stride = video.natural_stride(about.fps)
     cut = about.frames is not None and about.frames > stride * wanted
-    frames = video.frames(film, video.Selection(stop=stride * wanted, stride=stride))
-    return Found(frames, about.size, fps / stride, cut, None)
+    notes: list[str] = []
+    frames = video.frames(film, video.Selection(stop=stride * wanted, stride=stride), notes.append)
+    return Found(frames, about.size, video.frame_rate(about.fps) / stride, cut, None, notes)
 
 
 def _clip(film: Path, wanted: int) -> Found:
     clip = load_clip(film)
     _check(clip.size)
     frames = (np.asarray(frame) for frame in clip.frames[:wanted])
-    return Found(frames, clip.size, CLIP_FPS, len(clip) > wanted, clip.background)
+    return Found(frames, clip.size, CLIP_FPS, len(clip) > wanted, clip.background, [])
 
 
 def _check(size: Size) -> None:
@@ -91,15 +93,11 @@ def _check(size: Size) -> None:
 def decode(film: Path, folder: Path, order: dict[str, Any]) -> None:
     """Read the film at about the wanted rate, at most so many frames of it."""
     size, view, wanted = tuple(order["size"]), tuple(order["view"]), int(order["frames"])
-    found = _clip(film, wanted) if film.suffix == SUFFIX else _film(film, wanted, float(order["fps"]))
+    found = _clip(film, wanted) if film.suffix == SUFFIX else _film(film, wanted)
     small, large = [], []
-    try:
-        for frame in found.frames:
-            small.append(resize(frame, size))
-            large.append(np.asarray(Image.fromarray(frame).resize((view[1], view[0]), Image.Resampling.BILINEAR)))
-    except LociError:
-        if len(small) < 2:          # a damaged end is no reason to throw the beginning away
-            raise
+    for frame in found.frames:
+        small.append(resize(frame, size))
+        large.append(np.asarray(Image.fromarray(frame).resize((view[1], view[0]), Image.Resampling.BILINEAR)))
     if len(small) < 2:
         raise LociError("The film has fewer than two frames that can be read.")
     frames = np.stack(small)
@@ -108,8 +106,17 @@ def decode(film: Path, folder: Path, order: dict[str, Any]) -> None:
     known = found.background
     background = estimate(spread(frames)).image if known is None else resize(known, size)
     np.save(folder / "background.npy", background, allow_pickle=False)
-    told = {"fps": found.fps, "cut": found.cut, "seconds": len(frames) / found.fps, "size": list(found.size)}
+    notes = [*(_nameless(note, film) for note in found.notes), *shape_note("The film", found.size, size)]
+    told = {
+        "fps": found.fps, "cut": found.cut, "seconds": len(frames) / found.fps, "size": list(found.size),
+        "notes": notes,
+    }
     (folder / "about.json").write_text(json.dumps(told), encoding="utf-8")
+
+
+def _nameless(sentence: str, film: Path) -> str:
+    """The temporary name means nothing to the user."""
+    return sentence.replace(str(film), "The file")
 
 
 def main(arguments: list[str]) -> int:
@@ -118,8 +125,7 @@ def main(arguments: list[str]) -> int:
     try:
         decode(film, folder, order)
     except (LociError, MemoryError, OSError) as error:
-        # The temporary name means nothing to the user.
-        print(str(error).replace(str(film), "The file") or "The film is too large.", file=sys.stderr)
+        print(_nameless(str(error), film) or "The film is too large.", file=sys.stderr)
         return 2
     return 0
 

@@ -8,7 +8,11 @@ from __future__ import annotations
 import difflib
 import os
 import sys
-from collections.abc import Callable
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from loci_looped.utils.errors import LociWarning
 
 Verb = Callable[[list[str]], int]
 
@@ -108,7 +112,8 @@ def main(argv: list[str] | None = None) -> int:
         print(f"loci: there is no verb {name!r}.{hint}\n\n{usage()}", file=sys.stderr)
         return 2
     try:
-        return VERBS[name][0]()(rest)
+        with _sentences(name):
+            return VERBS[name][0]()(rest)
     except KeyboardInterrupt:
         print("\nloci: stopped.", file=sys.stderr)
         return 130
@@ -117,8 +122,37 @@ def main(argv: list[str] | None = None) -> int:
     except (ValueError, OSError) as error:
         if os.environ.get("LOCI_DEBUG"):
             raise
-        print(f"loci {name}: {error}", file=sys.stderr)
+        print(f"loci {name}: {_sentence(error)}", file=sys.stderr)
         return 2
+
+
+@contextmanager
+def _sentences(name: str) -> Iterator[None]:
+    """Warnings of ours are printed as sentences, each once; those of others as Python does."""
+    said: set[str] = set()
+
+    with warnings.catch_warnings():
+        usual = warnings.showwarning
+
+        def show(message: Warning | str, category: type[Warning], *place: object) -> None:
+            if not issubclass(category, LociWarning):
+                usual(message, category, *place)  # type: ignore[arg-type]
+            elif str(message) not in said:
+                said.add(str(message))
+                print(f"loci {name}: {message}", file=sys.stderr)
+
+        warnings.showwarning = show  # type: ignore[assignment]
+        warnings.simplefilter("always", LociWarning)
+        yield
+
+
+def _sentence(error: Exception) -> str:
+    """What the system refuses, in words; errors of ours are sentences already."""
+    if isinstance(error, PermissionError) and error.filename:
+        return f"{error.filename} is there, but you are not allowed to use it."
+    if isinstance(error, OSError) and error.filename and error.strerror:
+        return f"{error.filename}: {error.strerror}."
+    return str(error)
 
 
 def _unheard() -> int:

@@ -9,8 +9,9 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
+from loci_looped.cli.checks import check_folder, check_training
 from loci_looped.configs.recipes import ABOUT, EVERY_RECIPE, any_recipe, check_name
 from loci_looped.utils.errors import LociError
 from loci_looped.utils.lock import locked
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
 
     from loci_looped.configs.training import RunConfig
     from loci_looped.utils.checkpoint import Checkpoint
+
+Config = TypeVar("Config", bound="RunConfig")
 
 USAGE = """usage: loci train RECIPE [--seed S] [--threads N] [--out DIR] [--any.field value ...]
        loci train --resume RUN [--threads N] [--minutes M]
@@ -72,12 +75,11 @@ def main(argv: list[str]) -> int:
 
     from rich.console import Console
 
-    from loci_looped.training.branch import starting_point
-    from loci_looped.training.resume import config_of, resumed_config
-    from loci_looped.utils.checkpoint import newest_checkpoint
-
     console = Console(stderr=True)
     if line.resume is not None:
+        from loci_looped.training.resume import config_of, resumed_config
+        from loci_looped.utils.checkpoint import newest_checkpoint
+
         folder = line.resume
         with _held(folder):         # before reading: whoever holds it may be about to write a newer checkpoint
             found = _reading(lambda: newest_checkpoint(folder / "checkpoints"), console)
@@ -89,7 +91,11 @@ def main(argv: list[str]) -> int:
     assert line.recipe is not None
     config, where = parse(line.rest, any_recipe(line.recipe), prog=f"loci train {line.recipe}")
     folder = where.out or Path("runs") / f"{config.name}-seed{config.seed}"
+    check_folder(folder)
     other = line.start_from
+
+    from loci_looped.training.branch import starting_point
+
     start = _reading(lambda: starting_point(other, line.start_update), console) if other is not None else None
     with _held(folder):
         return _train(config, folder, where, start, other, console)
@@ -151,7 +157,7 @@ def threads_of(words: list[str]) -> str:
     return "1"
 
 
-def parse(words: list[str], default: RunConfig, prog: str) -> tuple[RunConfig, Where]:
+def parse(words: list[str], default: Config, prog: str) -> tuple[Config, Where]:
     """The recipe with the fields of the command line; an unknown field ends the program with the nearest ones."""
     import tyro
 
@@ -163,6 +169,7 @@ def parse(words: list[str], default: RunConfig, prog: str) -> tuple[RunConfig, W
         everything, args=words, prog=prog, default=everything(default, Where()),
         description="Train a network. Every field of the recipe can be changed; its present value is in brackets.",
     )
+    check_training(chosen.config)
     return chosen.config, chosen.where
 
 
@@ -183,6 +190,7 @@ def _train(
     import torch
 
     from loci_looped.training.branch import branch_of, take_over_log
+    from loci_looped.training.diagnostics import too_short
     from loci_looped.training.distributed import join
     from loci_looped.training.log import RunLog
     from loci_looped.training.loop import CHECKPOINTS, Trainer
@@ -218,6 +226,9 @@ def _train(
             trainer.run(log)
             ended = "Finished" if trainer.is_over else "Stopped"
             log.say(f"{ended} after {trainer.update} updates, {trainer.seconds / 60:.1f} minutes of training.")
+            usual = EVERY_RECIPE[config.name].updates if config.name in EVERY_RECIPE else None
+            if trainer.is_over and (sentence := too_short(trainer.update, usual)):
+                log.say(sentence)
             if not trainer.is_over:
                 log.say(f"Go on with: loci train --resume {folder}")
     finally:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import tyro
 
+from loci_looped.cli.checks import check_folder
 from loci_looped.utils.errors import LociError
 
 if TYPE_CHECKING:
@@ -36,8 +37,8 @@ class Arguments:
     """First frame."""
     stop: int | None = None
     """Frame to stop before."""
-    stride: int = 1
-    """Watch every n-th frame. Networks trained on vanish expect about 8 frames per second."""
+    stride: int | None = None
+    """Watch every n-th frame. Without it, so many of a film that there are about 8 in a second, as networks expect."""
     all: bool = False
     """Watch long films to the end."""
     live: bool = False
@@ -46,6 +47,8 @@ class Arguments:
 
 def main(argv: list[str]) -> int:
     arguments = tyro.cli(Arguments, args=argv, prog="loci watch")
+    whole = arguments.out or Path("watched-" + _plain(arguments.source))
+    check_folder(whole)
 
     import torch
 
@@ -57,7 +60,6 @@ def main(argv: list[str]) -> int:
     model = load(arguments.network)
     selection = Selection(arguments.start, arguments.stop, arguments.stride)
     stored = stored_clips(Path(arguments.source))
-    whole = arguments.out or Path("watched-" + _plain(arguments.source))
     # All are opened before the first is watched: what cannot be read is said at once.
     places = [(clip, whole / clip.stem) for clip in stored] if len(stored) > 1 else [(arguments.source, whole)]
     sources = [(open_source(place, selection, model.config.frame), folder) for place, folder in places]
@@ -147,7 +149,7 @@ def _refuse_endless(sources: list[Source], arguments: Arguments) -> None:
         raise LociError(
             f"{name} has {length} frames at this stride, about {length / 10 / 60:.0f} minutes of watching. Give a "
             f"range (--start 0 --stop {LONG // 2 // len(sources)}), take fewer frames (--stride "
-            f"{max(2, arguments.stride * -(-length // LONG))}), or say --all."
+            f"{max(2, sources[0].stride * -(-length // LONG))}), or say --all."
         )
 
 

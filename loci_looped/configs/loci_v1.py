@@ -96,7 +96,8 @@ class LociV1Config:
         """The inverse of `to_json`; an unknown field is named together with the nearest known one."""
         if not isinstance(values, dict):
             raise LociError(f"Loci-v1's configuration must be a JSON object, but it is {type(values).__name__}.")
-        hints, known = get_type_hints(LociV1Config), {}
+        hints = get_type_hints(LociV1Config)
+        known: dict[str, Any] = {}
         for name, value in values.items():
             if name not in hints:
                 near = difflib.get_close_matches(name, hints, n=1)

@@ -25,6 +25,8 @@ class RehearsalConfig:
     learning_rate: float = 3e-3
     last_learning_rate: float = 1e-3
     """Of the last round. Within each round the rate falls to a hundredth along a cosine."""
+    window: int = 0
+    """Frames of each diary that are lived through at a time, beginning anywhere; 0 is all of them."""
     clip: float = 1.0
     """Largest gradient norm."""
     gate_open: float = 0.33
@@ -33,6 +35,8 @@ class RehearsalConfig:
     """Probability per frame and slot that a window of forced imagination begins."""
     hold_from: int = 2
     hold_to: int = 24
+    together: float = 0.0
+    """In this share of the clips all slots imagine, from some frame on until the end, instead of each for a while."""
     recorded_hold: float = 0.12
     """The same while diaries are recorded, from the second round on."""
     noise: float = 0.01
@@ -51,6 +55,8 @@ class RehearsalConfig:
     """Move the readings of hidden things to where the slot looks now."""
     mirrored: bool = True
     """Exchange left and right in half of the clips."""
+    square: bool = False
+    """The world has all symmetries of the square: also exchange top and bottom, and rows and columns."""
     corner: float = 0.05
     """Place errors count squared up to this, in half images, and linearly beyond."""
     position_weight: float = 1.0
@@ -70,6 +76,11 @@ class RehearsalConfig:
         for name in ("clips", "updates", "batch", "hold_from"):
             if getattr(self, name) < 1:
                 raise ValueError(f"rehearsal.{name} is {getattr(self, name)}, but it must be at least 1.")
+        if self.window < 0 or not 0 <= self.together <= 1:
+            raise ValueError(
+                f"rehearsal.window {self.window} must not be negative, and rehearsal.together {self.together} must lie "
+                "between 0 and 1."
+            )
         if self.hold_to < self.hold_from:
             raise ValueError(f"rehearsal.hold_to {self.hold_to} is smaller than hold_from {self.hold_from}.")
 

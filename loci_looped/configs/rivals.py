@@ -172,6 +172,10 @@ class LociV1Training(RunConfig):
     def updates_with_pictures(self) -> int:
         return self.curriculum.updates
 
+    @property
+    def warm_up_steps(self) -> int:
+        return self.curriculum.warm_up
+
     def level_at(self, update: int) -> int:
         return 2 if self.level_two_from and update >= self.level_two_from else self.model.level
 

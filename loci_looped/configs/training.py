@@ -119,6 +119,11 @@ class RunConfig:
         """Of the whole run."""
         return self.updates_with_pictures
 
+    @property
+    def warm_up_steps(self) -> int:
+        """Steps on the first frame before time begins."""
+        return 0
+
     def level_at(self, update: int) -> int:
         """The level a network that can grow finer works at."""
         del update
@@ -169,6 +174,10 @@ class TrainConfig(RunConfig):
     def updates(self) -> int:
         """Of the whole run: the curriculum, and the rounds of rehearsal."""
         return self.curriculum.updates + self.rehearsal.rounds * self.rehearsal.updates
+
+    @property
+    def warm_up_steps(self) -> int:
+        return self.warm_up
 
     def level_at(self, update: int) -> int:
         return 2 if self.level_two_from and update >= self.level_two_from else self.model.level

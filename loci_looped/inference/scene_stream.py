@@ -31,7 +31,7 @@ def scene_source(scene: Scene, size: Size, chosen: Sequence[int] | None = None, 
             yield Frame(drawn.image, drawn.truth(scene))
 
     return Source(name, frames, scene.fps / step, len(numbers), quantised(empty(scene.backdrop, size)),
-                  events=scene_events(scene, numbers))
+                  events=scene_events(scene, numbers), size=size)
 
 
 def vanish_source(text: str, selection: Selection, size: Size) -> Source:

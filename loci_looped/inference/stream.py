@@ -24,13 +24,12 @@ from loci_looped.data.clip import Clip, Event, ObjectTruth
 from loci_looped.data.coordinates import Size, resize
 from loci_looped.data.formats import video
 from loci_looped.data.formats.background import estimate, spread
-from loci_looped.data.formats.images import read_rgb
-from loci_looped.data.formats.video import ALL, Selection
+from loci_looped.data.formats.images import SHAPES_DIFFER, ratio_between, read_rgb
+from loci_looped.data.formats.video import CLIP_FPS, NATURAL, Selection
 from loci_looped.data.store.clip_file import SUFFIX, load_clip
 from loci_looped.utils.errors import LociError
 
 Picture = NDArray[np.uint8]                 # (H, W, 3) RGB
-CLIP_FPS = 25 / 3                           # generated scenes are seen at every third of 25 frames per second
 LIVE_SAMPLES = 48
 """Frames of a camera (or of any stream that passes only once) from which its background is guessed."""
 
@@ -54,15 +53,22 @@ class Source:
     background: Picture | None = None       # the empty scene, where it is known
     live: bool = False
     events: tuple[Event, ...] = ()
+    size: Size | None = None                # (H, W) of the frames, where it is known before the first one
+    stride: int = 1                         # how many frames of the film pass for one that is watched
 
 
 Watchable = str | Path | Clip | Source | NDArray[Any] | Iterable[Any]
 
 
-def open_source(source: Watchable, selection: Selection = ALL, size: Size = (40, 60)) -> Source:
-    """`size` is only asked of generated scenes: the others come as they are."""
+def open_source(source: Watchable, selection: Selection = NATURAL, size: Size = (40, 60)) -> Source:
+    """`size` is only asked of generated scenes: the others come as they are.
+
+    Without a selection, so many frames of a film are watched that there are about 8 in a second; of the rest all.
+    """
     if isinstance(source, Source):
         return source
+    if isinstance(source, str) and not source.strip():
+        raise LociError("Watch what? Give a film, a folder of pictures, a .clip file, 'vanish:seed=7' or 'camera:0'.")
     if isinstance(source, Clip):
         return _clip(source, selection)
     if isinstance(source, str | Path):
@@ -108,37 +114,60 @@ def background_of(source: Source, size: Size, given: Picture | str | Path | None
     """
     if given is not None:
         picture = read_rgb(Path(given))[0] if isinstance(given, str | Path) else _picture(given)
+        _check_background(picture, source, size)
         return resize(picture, size), source
     if source.background is not None:
         return resize(source.background, size), source
     if not source.live:
         small = (resize(frame.picture, size) for frame in source.frames())
-        return estimate(_some(spread, small, source.name)).image, source
+        return _estimated(small, source), source
     frames = source.frames()
     first = list(itertools.islice(frames, LIVE_SAMPLES))
-    small = (resize(frame.picture, size) for frame in first)
-    image = estimate(_some(spread, small, source.name)).image
+    image = _estimated((resize(frame.picture, size) for frame in first), source)
     rest = Source(source.name, lambda: itertools.chain(first, frames), source.fps, live=True)
     return image, rest
 
 
-def _some(gather: Callable[[Iterable[Picture]], NDArray[np.uint8]], pictures: Iterator[Picture],
-          name: str) -> NDArray[np.uint8]:
-    first = next(pictures, None)
-    if first is None:
-        raise LociError(f"{name} has no frames in this range.")
-    return gather(itertools.chain([first], pictures))
+def _estimated(pictures: Iterator[Picture], source: Source) -> Picture:
+    """The background behind what moves in these pictures; there must be two of them at least."""
+    first = list(itertools.islice(pictures, 2))
+    if not first:
+        raise LociError(f"{source.name} has no frames in this range.")
+    if len(first) == 1:
+        raise LociError(
+            f"{source.name} has only one frame in this range, and nothing moves in one picture: give a longer range, "
+            "or a picture of the empty scene (--background)."
+        )
+    return estimate(spread(itertools.chain(first, pictures))).image
+
+
+def _check_background(picture: Picture, source: Source, size: Size) -> None:
+    """Somebody gave a picture of the empty scene: it must be one that can be it."""
+    height, width = picture.shape[:2]
+    if height < size[0] or width < size[1]:
+        raise LociError(
+            f"The background is {height} x {width} pixels, but the network looks at {size[0]} x {size[1]}: give a "
+            "picture of the empty scene as the camera saw it."
+        )
+    if source.size is not None and ratio_between((height, width), source.size) > SHAPES_DIFFER:
+        raise LociError(
+            f"The background is {height} x {width} pixels and {source.name} {source.size[0]} x {source.size[1]}, which "
+            "are different shapes: give a picture of the same scene from the same camera."
+        )
 
 
 # ------------------------------------------------------------------------------------------------ the kinds of source
 
 def _film(path: Path, selection: Selection) -> Source:
     about = video.info(path)
+    stride = selection.stride or video.natural_stride(about.fps)
+    chosen = replace(selection, stride=stride)
     total = about.frames
     if total is not None:
-        total = len(range(total)[selection.start : selection.stop : selection.stride])
-    fps = (about.fps or CLIP_FPS) / selection.stride
-    return Source(path.name, lambda: (Frame(frame) for frame in video.frames(path, selection)), fps, total)
+        total = len(range(total)[chosen.start : chosen.stop : stride])
+    fps = (CLIP_FPS if about.fps is None else video.frame_rate(about.fps)) / stride
+    return Source(path.name, lambda: (Frame(frame) for frame in video.frames(path, chosen)), fps, total,
+                  size=about.size, stride=stride)
 
 
 def _clip(clip: Clip, selection: Selection) -> Source:
@@ -150,14 +179,16 @@ def _clip(clip: Clip, selection: Selection) -> Source:
 
     untouched = numbers == range(len(clip))
     return Source(clip.source or "clip", frames, CLIP_FPS, len(numbers), clip.background,
-                  events=clip.events if untouched else ())
+                  events=clip.events if untouched else (), size=clip.size)
 
 
 def _array(frames: Any, selection: Selection) -> Source:
     if frames.ndim != 4 or frames.shape[0] < 1:
         raise LociError(f"Frames must be (T, H, W, 3) or (T, 3, H, W) with T at least 1, not {tuple(frames.shape)}.")
     numbers = range(frames.shape[0])[selection.start : selection.stop : selection.stride]
-    return Source("frames", lambda: (Frame(_picture(frames[t])) for t in numbers), CLIP_FPS, len(numbers))
+    first = _picture(frames[0])
+    return Source("frames", lambda: (Frame(_picture(frames[t])) for t in numbers), CLIP_FPS, len(numbers),
+                  size=(first.shape[0], first.shape[1]))
 
 
 def _selected(frames: Iterable[Any], selection: Selection) -> Iterator[Any]:
@@ -200,4 +231,4 @@ def _camera(name: str, selection: Selection) -> Source:
             reason = getattr(error, "strerror", None) or error
             raise LociError(f"The camera {device} cannot be read ({reason}); is another program using it?") from error
 
-    return Source(f"camera {name or 0}", frames, 25.0 / selection.stride, live=True)
+    return Source(f"camera {name or 0}", frames, 25.0 / (selection.stride or 1), live=True)

@@ -17,7 +17,8 @@ from torch import Tensor
 
 from loci_looped.data.clip import ObjectTruth
 from loci_looped.data.coordinates import resize
-from loci_looped.data.formats.video import ALL, Selection
+from loci_looped.data.formats.images import shape_note
+from loci_looped.data.formats.video import NATURAL, Selection
 from loci_looped.inference.belief import Belief, believe_now, screen_slot, slot_on
 from loci_looped.inference.pixels import to_picture, to_tensor
 from loci_looped.inference.run import scan
@@ -25,6 +26,7 @@ from loci_looped.inference.stream import Frame, Picture, Watchable, background_o
 from loci_looped.inference.video_model import LociVideoModel
 from loci_looped.model import GateKind, LociLooped
 from loci_looped.model.state import LociState, SlotCodes, StepOutput
+from loci_looped.utils.errors import warn
 
 
 @dataclass(frozen=True)
@@ -146,15 +148,18 @@ def _screen(output: StepOutput, belief: Belief, largest: Tensor, truth: ObjectTr
 
 def watch(
     model: LociLooped, source: Watchable, *, background: Picture | str | Path | None = None,
-    selection: Selection = ALL, blackout: Callable[[int], bool] = lambda number: False, gate: GateKind = "learned",
+    selection: Selection = NATURAL, blackout: Callable[[int], bool] = lambda number: False, gate: GateKind = "learned",
 ) -> Iterator[FrameResult]:
     """Watch a film, a folder, frames, a clip, 'vanish:seed=7' or 'camera:0', frame by frame in constant memory.
 
     `background` is a picture of the empty scene (or its file); without one it is known, or estimated from the stream.
+    `selection` says which frames; without it, about 8 per second of a film, which is what networks are trained on.
     `blackout(number)` says in which frames the network sees nothing. `gate` says how its percept gate is used.
     """
     model = model.eval()
     stream = open_source(source, selection, model.config.frame)
+    for note in shape_note(stream.name, stream.size or model.config.frame, model.config.frame):
+        warn(note)
     empty, stream = background_of(stream, model.config.frame, background)
 
     def see(frame: Frame, watcher: Watcher) -> tuple[Watcher, FrameResult]:

@@ -11,7 +11,17 @@ from torch import Tensor
 from loci_looped.configs.rehearsal import RehearsalConfig
 from loci_looped.model import GateKind, LociLooped
 from loci_looped.training.clips import TrainingClips
-from loci_looped.training.diary import SHORTEST, Diary, joined, mirrored, random_holds, record
+from loci_looped.training.diary import (
+    SHORTEST,
+    Diary,
+    joined,
+    mirrored,
+    random_holds,
+    record,
+    shut_together,
+    turned,
+    windows,
+)
 from loci_looped.training.distributed import ProcessGroup
 from loci_looped.training.optimiser import clip_gradients, named_state, restore_state
 from loci_looped.training.rehearsal import rehearse
@@ -117,10 +127,13 @@ class Consolidation:
         rehearsed = self.diary.clips - self._held_out()
         chosen = torch.randint(rehearsed, (config.batch,), generator=draw)
         diary = self.diary.of_clips(chosen.to(self.diary.occlusion.device))
+        diary = windows(diary, config.window, draw) if config.window else diary
         diary = mirrored(diary, draw) if config.mirrored else diary
+        diary = turned(diary, draw) if config.square else diary
         hold = random_holds(
             (diary.frames, diary.clips, self.model.config.slots), config.hold, config.hold_from, config.hold_to, draw
         )
+        hold = shut_together(hold, config.together, config.hold_from, draw) if config.together else hold
         own = slice(self.world.rank, None, self.world.size)
         self.model.train()
         loss, parts = rehearse(

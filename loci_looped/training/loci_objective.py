@@ -56,10 +56,6 @@ class LociObjective(Objective[TrainConfig, LociLooped, Phase]):
     ) -> Iterator[Window]:
         return unroll(model, frames, background, phase, self.config, generator)
 
-    @property
-    def warm_up(self) -> int:
-        return self.config.warm_up
-
     def consolidation(self, network: LociLooped, world: ProcessGroup) -> Consolidation:
         return Consolidation(network, self.config.rehearsal, world, self.config.seed)
 

@@ -113,7 +113,8 @@ class Trainer:
             name = "rehearsal" if rehearsed else self.objective.phase(self.pictures, self.calls).name
             last = self._validate(name, log)
             save_network(self.folder / INSIDE_RUN, self.network(), {
-                "recipe": self.config.name, "seed": self.config.seed, "updates": self.update,
+                "recipe": self.config.name, "world": self.config.data.world, "seed": self.config.seed,
+                "updates": self.update,
                 "minutes": round(self.seconds / 60, 1), "validation": last.to_json() if last else None,
             })
         return last
@@ -153,7 +154,7 @@ class Trainer:
         """Some of a round of rehearsal; returns when the last checkpoint was written."""
         started = time.monotonic()
         if rounds.must_record:
-            self.batches += rounds.record(clips, self.batches, self.objective.warm_up)
+            self.batches += rounds.record(clips, self.batches, self.config.warm_up_steps)
             self.milestones.append(self.update)
             if log is not None:
                 log.say(rounds.told())

@@ -88,11 +88,6 @@ class Objective(ABC, Generic[Config, Network, Stretch]):
     ) -> Iterator[Window]:
         """The updates of one batch of clips (B, T, 3, H, W)."""
 
-    @property
-    def warm_up(self) -> int:
-        """Steps on the first frame before time begins."""
-        return 0
-
     def consolidation(self, network: Network, world: ProcessGroup) -> Consolidation | None:
         """Rounds of rehearsal, for networks that have any."""
         del network, world

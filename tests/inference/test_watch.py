@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import gc
+import warnings
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -16,7 +17,7 @@ from loci_looped.inference.pixels import to_tensor
 from loci_looped.inference.stream import background_of, open_source
 from loci_looped.inference.watch import watch
 from loci_looped.model.loci import LociLooped
-from loci_looped.utils.errors import LociError
+from loci_looped.utils.errors import LociError, LociWarning
 
 
 @pytest.fixture(scope="module")
@@ -57,7 +58,7 @@ def test_watching_is_stepping(model: LociLooped, frames: np.ndarray) -> None:
 def test_films_folders_arrays_and_tensors_are_the_same_to_it(
     model: LociLooped, frames: np.ndarray, tmp_path: Path
 ) -> None:
-    write_film(tmp_path / "film.mkv", frames, lossless=True)
+    write_film(tmp_path / "film.mkv", frames, fps=8, lossless=True)
     for number, frame in enumerate(frames):
         Image.fromarray(frame).save(tmp_path / f"{number}.png")
     tensor = to_tensor(frames)
@@ -160,3 +161,41 @@ def test_every_named_scene_is_the_one_the_generators_make() -> None:
         clip = make_clip(scene, 4, frames=range(105, 125 if name == "training" else 238, 132))
         assert len(frames) == len(clip) == (1 if name == "training" else 2)
         assert all(np.array_equal(frame.picture, picture) for frame, picture in zip(frames, clip.frames, strict=True))
+
+
+# ---- what a careful user is told -----------------------------------------------------------------------------------
+
+def test_a_fast_film_is_watched_at_the_rate_networks_are_used_to(
+    model: LociLooped, frames: np.ndarray, tmp_path: Path
+) -> None:
+    write_film(tmp_path / "film.mkv", frames, fps=25, lossless=True)
+    seen = list(watch(model, tmp_path / "film.mkv"))
+    assert [int(moment.frame.sum()) for moment in seen] == [int(frame.sum()) for frame in frames[::3]]
+    assert seen[1].time == pytest.approx(3 / 25)
+    assert len(list(watch(model, tmp_path / "film.mkv", selection=Selection()))) == len(frames)
+
+
+def test_a_film_of_another_shape_is_watched_and_that_is_said(model: LociLooped, frames: np.ndarray) -> None:
+    with pytest.warns(LociWarning, match="40 x 40 pixels and is squeezed into 40 x 60.*1.50 times"):
+        next(watch(model, frames[:, :, :40]))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        next(watch(model, frames))
+
+
+@pytest.mark.parametrize(("source", "background", "words"), [
+    ("", None, "Watch what"),
+    ("  ", None, "Watch what"),
+    (np.zeros((1, 40, 60, 3), np.uint8), None, "only one frame"),
+    (np.zeros((3, 40, 60, 3), np.uint8), np.zeros((3, 5, 3), np.uint8), "3 x 5 pixels, but the network"),
+    (np.zeros((3, 40, 60, 3), np.uint8), np.zeros((90, 60, 3), np.uint8), "different shapes"),
+])
+def test_what_cannot_be_meant_is_refused(
+    model: LociLooped, source: str | np.ndarray, background: np.ndarray | None, words: str
+) -> None:
+    with pytest.raises(LociError, match=words):
+        next(watch(model, source, background=background))
+
+
+def test_one_frame_is_enough_with_a_picture_of_the_empty_scene(model: LociLooped, frames: np.ndarray) -> None:
+    assert len(list(watch(model, frames[:1], background=frames[0]))) == 1

@@ -65,7 +65,8 @@ class Decoder(nn.Module):
     def objects(self, codes: SlotCodes) -> Tensor:
         """(B, K, 3, H, W) colour logits of each whole object, as if nothing stood before it."""
         logits: Tensor = self.object(self.features(codes, prioritised=False))
-        return logits.unflatten(0, codes.priority.shape)
+        apart: Tensor = logits.unflatten(0, codes.priority.shape)
+        return apart
 
     def forward(self, codes: SlotCodes, background: Tensor, background_logit: Tensor) -> Painted:
         """Paint the scene: slots in front of one another, in front of the background (B, 3, H, W)."""

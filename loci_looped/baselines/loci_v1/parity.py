@@ -198,7 +198,7 @@ def _gradients(
     if not any(name.startswith(prefixes) for name in data):
         return found
     model.zero_grad()
-    _total(losses).backward(retain_graph=True)  # type: ignore[no-untyped-call]
+    _total(losses).backward(retain_graph=True)
     parameters = dict(model.named_parameters())
     for name, several in released_names(model.config).items():
         whole = parameters[name].grad

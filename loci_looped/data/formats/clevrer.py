@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -92,6 +92,8 @@ def read(library: Library, number: int, selection: Selection = ALL) -> ReadResul
     if number not in library.films:
         raise LociError(f"{library.root} has no video number {number}; it has {len(library.films)} others.")
     film = library.films[number]
+    stride = selection.stride or video.natural_stride(video.info(film).fps)
+    selection = replace(selection, stride=stride)
     clean = read_rgb(library.background)[0] if library.background else None
     reading = video.read(film, selection, clean)
     source = f"clevrer/video_{number:05d}"
@@ -101,12 +103,12 @@ def read(library: Library, number: int, selection: Selection = ALL) -> ReadResul
         return ReadResult(clip, reading.background_known, (*reading.notes, note))
     annotation = _annotation(library.annotations[number])
     trajectory = annotation["motion_trajectory"]
-    numbers = [selection.start + step * selection.stride for step in range(len(reading.clip))]
+    numbers = [selection.start + step * stride for step in range(len(reading.clip))]
     if numbers[-1] >= len(trajectory):
         raise LociError(f"{film} has frame {numbers[-1]}, but {library.annotations[number]} only describes "
                         f"{len(trajectory)} frames; do they belong together?")
     truth, notes = _truth(library, number, annotation, numbers, reading.clip.size)
-    events = (*hiding(truth), *_collisions(annotation, selection, len(numbers)))
+    events = (*hiding(truth), *_collisions(annotation, selection.start, stride, len(numbers)))
     clip = Clip(reading.clip.frames, reading.clip.background, truth, events, source=source, camera=camera_facts(CAMERA))
     return ReadResult(clip, reading.background_known, (*reading.notes, *notes))
 
@@ -193,12 +195,12 @@ def _masks(
     return visible, whole, notes
 
 
-def _collisions(annotation: dict[str, Any], selection: Selection, steps: int) -> list[Event]:
+def _collisions(annotation: dict[str, Any], start: int, stride: int, steps: int) -> list[Event]:
     """Two events per collision, one for each object, at the first kept frame that shows it."""
     order = {thing["object_id"]: index for index, thing in enumerate(annotation["object_property"])}
     events = []
     for collision in annotation.get("collision", []):
-        frame = -(-(int(collision["frame_id"]) - selection.start) // selection.stride)
+        frame = -(-(int(collision["frame_id"]) - start) // stride)
         if 0 <= frame < steps:
             events += [Event("collision", frame, order[one]) for one in collision["object_ids"]]
     return events

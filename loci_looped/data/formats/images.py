@@ -32,6 +32,8 @@ def open_picture(path: Path) -> Image.Image:
         return picture
     except FileNotFoundError:
         raise LociError(f"There is no picture {path}.") from None
+    except PermissionError:
+        raise LociError(f"{path} is there, but you are not allowed to read it.") from None
     except (OSError, SyntaxError, ValueError, Image.DecompressionBombError) as error:
         raise LociError(f"{path} is not a picture that can be read ({error}); is it cut off or damaged?") from error
 
@@ -71,6 +73,26 @@ def _deep_grey(path: Path, picture: Image.Image) -> NDArray[np.uint8]:
 
 def save_png(path: Path, pixels: NDArray[np.uint8]) -> None:
     Image.fromarray(pixels).save(path, format="png", compress_level=1)
+
+
+SHAPES_DIFFER = 1.1
+"""Pictures whose ratios of width to height differ by more than this factor look squeezed in each other's frame."""
+
+
+def ratio_between(one: Size, other: Size) -> float:
+    """By which factor the shape of one frame is wider, or narrower, than that of the other; at least 1."""
+    ratio = one[1] * other[0] / (one[0] * other[1])
+    return max(ratio, 1 / ratio)
+
+
+def shape_note(name: str, size: Size, wanted: Size) -> list[str]:
+    """A sentence if frames of `size` are squeezed into another shape when they are shown at the size `wanted`."""
+    if ratio_between(size, wanted) <= SHAPES_DIFFER:
+        return []
+    return [
+        f"{name} is {size[0]} x {size[1]} pixels and is squeezed into {wanted[0]} x {wanted[1]}, another shape: round "
+        f"things look oval to the network. Crop it to a width of {wanted[1] / wanted[0]:.2f} times its height."
+    ]
 
 
 def check_size(size: Size | None) -> None:

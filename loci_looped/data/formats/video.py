@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,6 +10,7 @@ from pathlib import Path
 import av
 import numpy as np
 from av.container import InputContainer
+from av.video.stream import VideoStream
 from numpy.typing import NDArray
 
 from loci_looped.data.clip import Clip
@@ -17,8 +18,13 @@ from loci_looped.data.coordinates import Size, resize
 from loci_looped.data.formats.background import SAMPLES, Background, estimate, spread
 from loci_looped.data.formats.images import check_size, in_number_order, is_picture, read_rgb, to_rgb
 from loci_looped.data.formats.read_result import ReadResult
-from loci_looped.utils.errors import LociError
+from loci_looped.utils.errors import LociError, warn
 
+CLIP_FPS = 25 / 3
+"""Frames per second of generated scenes, as networks see them: every third of 25."""
+PLAUSIBLE_FPS = 0.5, 1000.0
+USUAL_FPS = 25.0            # of films that tell no rate, or an impossible one
+Say = Callable[[str], None]
 FILM_SUFFIXES = (".mp4", ".m4v", ".mov", ".mkv", ".webm", ".avi", ".gif", ".mpg", ".mpeg", ".ogv", ".wmv")
 
 
@@ -34,16 +40,20 @@ class FilmInfo:
 
 @dataclass(frozen=True)
 class Selection:
-    """Which frames are wanted and at which size: every `stride`-th from `start` up to, not including, `stop`."""
+    """Which frames are wanted and at which size: every `stride`-th from `start` up to, not including, `stop`.
+
+    Without a stride, so many of a film that there are about 8 in a second, which networks are used to.
+    """
 
     start: int = 0
     stop: int | None = None
-    stride: int = 1
+    stride: int | None = 1
     size: Size | None = None    # (H, W); None keeps the film's own
 
     def __post_init__(self) -> None:
         check_size(self.size)
-        if self.start < 0 or self.stride < 1 or (self.stop is not None and self.stop <= self.start):
+        no_step = self.stride is not None and self.stride < 1
+        if self.start < 0 or no_step or (self.stop is not None and self.stop <= self.start):
             raise LociError(
                 f"Frames {self.start} to {self.stop} by {self.stride} cannot be read: start counts from 0, stop lies "
                 f"behind it, and the stride is at least 1."
@@ -51,6 +61,18 @@ class Selection:
 
 
 ALL = Selection()
+NATURAL = Selection(stride=None)
+
+
+def frame_rate(fps: float | None) -> float:
+    """The rate a film tells, if that can be."""
+    return fps if fps is not None and PLAUSIBLE_FPS[0] <= fps <= PLAUSIBLE_FPS[1] else USUAL_FPS
+
+
+def natural_stride(fps: float | None) -> int:
+    """Which frames of a film make about as many per second as networks are used to; a folder of pictures has no rate,
+    and all of its frames are meant."""
+    return 1 if fps is None else max(1, round(frame_rate(fps) / CLIP_FPS))
 
 
 def info(path: str | Path) -> FilmInfo:
@@ -62,18 +84,21 @@ def info(path: str | Path) -> FilmInfo:
         return FilmInfo(first.shape[:2], len(pictures), None, transparent)
     with _opened(path) as container:
         stream = container.streams.video[0]
-        rate = stream.average_rate or stream.guessed_rate
+        rate = _rate(stream)
         alpha = stream.format is not None and any(part.is_alpha for part in stream.format.components)
         count = stream.frames or None
     start = list(frames(path, Selection(stop=1)))       # a film that lies on its side is turned only when decoded
     if not start:
         raise LociError(f"{path} holds no frame.")
-    return FilmInfo(start[0].shape[:2], count, float(rate) if rate else None, alpha)
+    return FilmInfo(start[0].shape[:2], count, rate, alpha)
 
 
-def frames(path: str | Path, selection: Selection = ALL) -> Iterator[NDArray[np.uint8]]:
-    """The film frame by frame, (H, W, 3) RGB, in constant memory. Transparent parts show black."""
-    for frame, _ in _with_alpha(Path(path), selection):
+def frames(path: str | Path, selection: Selection = ALL, say: Say = warn) -> Iterator[NDArray[np.uint8]]:
+    """The film frame by frame, (H, W, 3) RGB, in constant memory. Transparent parts show black.
+
+    A film that breaks off is used as far as it goes, and `say` gets a sentence about that.
+    """
+    for frame, _ in _with_alpha(Path(path), selection, say):
         yield frame
 
 
@@ -85,12 +110,12 @@ def background(path: str | Path, selection: Selection = ALL, samples: int = SAMP
 def read(path: str | Path, selection: Selection = ALL, clean: NDArray[np.uint8] | None = None) -> ReadResult:
     """The selected frames as one clip. `clean` (H, W, 3) is the empty scene, if somebody has a picture of it."""
     path = Path(path)
-    pairs = list(_with_alpha(path, selection))
+    notes: list[str] = []
+    pairs = list(_with_alpha(path, selection, notes.append))
     if len(pairs) < 2:
         count = "no frame" if not pairs else "only one frame"
         raise LociError(f"{path} gives {count} for this selection; a clip needs at least two to show any motion.")
     pixels = np.stack([frame for frame, _ in pairs])
-    notes: list[str] = []
     if any(transparent for _, transparent in pairs):
         notes.append(f"{path} is partly transparent; black was put behind it.")
     if clean is not None:
@@ -121,9 +146,9 @@ def pictures_in(folder: Path) -> list[Path]:
     return found
 
 
-def _with_alpha(path: Path, selection: Selection) -> Iterator[tuple[NDArray[np.uint8], bool]]:
+def _with_alpha(path: Path, selection: Selection, say: Say) -> Iterator[tuple[NDArray[np.uint8], bool]]:
     """The selected frames, resized, each with a flag: was anything transparent?"""
-    chosen = _pictures(path, selection) if path.is_dir() else _film(path, selection)
+    chosen = _pictures(path, selection) if path.is_dir() else _film(path, selection, say)
     shape: tuple[int, ...] | None = None
     for frame, transparent, name in chosen:
         shape = shape or frame.shape
@@ -140,24 +165,32 @@ def _pictures(folder: Path, selection: Selection) -> Iterator[tuple[NDArray[np.u
         yield *read_rgb(path), str(path)
 
 
-def _film(path: Path, selection: Selection) -> Iterator[tuple[NDArray[np.uint8], bool, str]]:
+def _film(path: Path, selection: Selection, say: Say) -> Iterator[tuple[NDArray[np.uint8], bool, str]]:
     with _opened(path) as container:
         stream = container.streams.video[0]
+        stride = selection.stride or natural_stride(_rate(stream))
         number = 0
         try:
             for frame in container.decode(stream):
                 if frame.is_corrupt:
-                    raise _broken(path, number, "the decoder calls it damaged")
+                    _break_off(path, number, "the decoder calls it damaged", say)
+                    return
                 # Frames that nobody asked for are decoded, since later ones lean on them, but not converted.
-                if number >= selection.start and (number - selection.start) % selection.stride == 0:
+                if number >= selection.start and (number - selection.start) % stride == 0:
                     yield *_pixels(frame), f"frame {number} of {path}"
                 number += 1
                 if number == selection.stop:        # what follows may be damaged; nobody wants it
                     return
         except av.FFmpegError as error:
-            raise _broken(path, number, error.strerror) from error
+            _break_off(path, number, error.strerror or "it cannot be decoded", say)
+            return
         if stream.frames and number < stream.frames and path.suffix.lower() != ".gif":  # GIFs do not know their length
-            raise _broken(path, number, f"the file announces {stream.frames} frames and ends here")
+            _break_off(path, number, f"the file announces {stream.frames} and ends here", say)
+
+
+def _rate(stream: VideoStream) -> float | None:
+    rate = stream.average_rate or stream.guessed_rate
+    return float(rate) if rate else None
 
 
 def _pixels(frame: av.VideoFrame) -> tuple[NDArray[np.uint8], bool]:
@@ -167,9 +200,11 @@ def _pixels(frame: av.VideoFrame) -> tuple[NDArray[np.uint8], bool]:
     return to_rgb(np.ascontiguousarray(np.rot90(pixels, quarters)))
 
 
-def _broken(path: Path, number: int, reason: str | None) -> LociError:
-    rest = f" The first {number} frames are whole: read them with stop={number}." if number > 1 else ""
-    return LociError(f"{path} is damaged at frame {number}: {reason or 'it cannot be decoded'}.{rest}")
+def _break_off(path: Path, number: int, reason: str, say: Say) -> None:
+    """What is there is used, and that is said; where nothing is, it cannot be."""
+    if number == 0:
+        raise LociError(f"{path} cannot be read from its first frame on: {reason}. Is it cut off or damaged?")
+    say(f"{path} breaks off after {number} frames ({reason}); only those are used.")
 
 
 @contextmanager
@@ -178,6 +213,8 @@ def _opened(path: Path) -> Iterator[InputContainer]:
         raise LociError(f"There is no film or folder {path}.")
     try:
         container = av.open(str(path))
+    except PermissionError:
+        raise LociError(f"{path} is there, but you are not allowed to read it.") from None
     except (av.FFmpegError, OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or error
         raise LociError(f"{path} is not a film that can be read ({reason}); is it cut off or damaged?") from error

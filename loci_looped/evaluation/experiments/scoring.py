@@ -19,6 +19,7 @@ from loci_looped.evaluation.experiments.recording import Recording, in_batches, 
 from loci_looped.evaluation.experiments.test_sets import SetName, set_of
 from loci_looped.evaluation.metrics import official
 from loci_looped.evaluation.metrics.mota import MotCounts, count_events
+from loci_looped.evaluation.metrics.phantoms import phantoms
 from loci_looped.evaluation.metrics.tracking import TrackingTable, of_object, successes, tracking_table
 from loci_looped.model import GateKind
 from loci_looped.utils.atomic import replacing
@@ -46,6 +47,7 @@ class ScoredClip:
     tried: NDArray[np.bool_]            # (K,) the slot held a visible mover early enough
     succeeded: NDArray[np.bool_]        # (K,)
     counts: MotCounts
+    phantoms: NDArray[np.bool_]         # (T, K) the slot is at no object
     official_rows: official.OfficialRows        # `object` is the one each row was compared with, never -1
     official_success: tuple[int, int]   # tried, succeeded
     official_counts: MotCounts
@@ -82,7 +84,8 @@ def score(model: str, clip: Clip, recording: Recording) -> ScoredClip:
         model=model, set=set_of(clip), source=clip.source, seed=clip.seed, names=truth.names,
         movers=np.array([kind == "mover" for kind in truth.kinds]), events=clip.events, places=truth.positions,
         seen=seen, recording=recording, table=table, tried=tried, succeeded=tried & succeeded,
-        counts=count_events(track, truth), official_rows=rows, official_success=success, official_counts=counts,
+        counts=count_events(track, truth), phantoms=phantoms(track, truth),
+        official_rows=rows, official_success=success, official_counts=counts,
     )
 
 
@@ -160,7 +163,7 @@ def _called(clip: Clip) -> str:
 
 COLUMNS = (
     "model", "set", "source", "seed", "frame", "slot", "present", "believed_hidden", "row", "column",
-    "object", "object_name", "screen", "visible", "scored", "true_row", "true_column", "error",
+    "object", "object_name", "screen", "visible", "scored", "true_row", "true_column", "error", "phantom",
     "occlusion", "gate_gestalt", "gate_position", "object_area", "visible_area_ahead", "slot_error_ahead",
     "official_object", "official_error", "official_inside",
 )
@@ -192,7 +195,7 @@ def _rows(clip: ScoredClip) -> list[tuple[object, ...]]:
                 int(said.present[t, k]), int(said.hidden[t, k]), *(f"{value:.3f}" for value in said.positions[t, k]),
                 thing, clip.names[thing] if thing >= 0 else "", int(table.screen[t, k]), int(table.visible[t, k]),
                 int(table.scored[t, k]), *(_cell(value if thing >= 0 else None) for value in targets[t, k]),
-                _cell(table.error[t, k]), _at(said.occlusion, t, k),
+                _cell(table.error[t, k]), int(clip.phantoms[t, k]), _at(said.occlusion, t, k),
                 *(("", "") if said.gate is None else (_cell(said.gate[t, k, 0]), _cell(said.gate[t, k, 1]))),
                 _at(said.object_areas, t, k), _at(said.visible_areas, t, k), _at(said.slot_errors, t, k),
                 int(clip.official_rows.object[t, k]), _cell(clip.official_rows.error[t, k]),

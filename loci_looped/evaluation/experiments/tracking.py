@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from loci_looped.evaluation.experiments.results import Case, Results
 from loci_looped.evaluation.experiments.scoring import ScoredClip
-from loci_looped.evaluation.metrics import mota, official, tracking
+from loci_looped.evaluation.metrics import mota, official, phantoms, tracking
 from loci_looped.evaluation.metrics.statistics import bootstrap
 from loci_looped.evaluation.metrics.tracking import Moments, moments, summarise
 
@@ -35,6 +35,7 @@ def put_tracking(results: Results, case: Case, clips: Sequence[ScoredClip]) -> N
     for name, chosen in (("", control), ("_surprise", surprise)):
         if chosen:
             _put_mota(results, case, name, chosen)
+            _put_phantoms(results, case, name, chosen)
 
 
 def _put_errors(results: Results, case: Case, clips: Sequence[ScoredClip]) -> None:
@@ -136,6 +137,15 @@ def _put_mota(results: Results, case: Case, name: str, clips: Sequence[ScoredCli
         results.put(case, f"mota{name}_{part}", getattr(pooled, part), mota.PROTOCOL)
     released = mota.total(clip.official_counts for clip in clips)
     results.put(case, f"official_mota{name}", released.mota, official.PROTOCOL, n=released.objects)
+
+
+def _put_phantoms(results: Results, case: Case, name: str, clips: Sequence[ScoredClip]) -> None:
+    """What is believed beyond what is there. In surprise scenes the vanished object, still believed in, is one."""
+    pooled = mota.total(clip.counts for clip in clips)
+    results.put(case, f"false_positives_per_frame{name}", pooled.false_positives_per_frame, mota.PROTOCOL,
+                n=pooled.frames)
+    results.put(case, f"phantom_frames{name}", phantoms.phantom_frames([clip.phantoms for clip in clips]),
+                phantoms.PROTOCOL, percent=True, n=pooled.frames)
 
 
 def _put_curves(results: Results, case: Case, clips: Sequence[ScoredClip]) -> None:

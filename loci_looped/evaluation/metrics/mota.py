@@ -33,6 +33,7 @@ class MotCounts:
     misses: int = 0                  # not found
     false_positives: int = 0         # slots that stand for nothing
     distance: float = 0.0            # summed over matches and switches
+    frames: int = 0
 
     def __add__(self, other: MotCounts) -> MotCounts:
         return MotCounts(*(getattr(self, f.name) + getattr(other, f.name) for f in fields(self)))
@@ -45,6 +46,10 @@ class MotCounts:
     @property
     def recall(self) -> float:
         return _share(self.matches + self.switches, self.objects)
+
+    @property
+    def false_positives_per_frame(self) -> float:
+        return _share(self.false_positives, self.frames)
 
     @property
     def precision(self) -> float:
@@ -94,7 +99,7 @@ def clear_mot(distances: Floats, objects: Bools, hypotheses: Bools) -> MotCounts
         distance += sum(float(frame[item, slot]) for item, slot in found.items())
         misses += int(there.sum()) - len(found)
         false_positives += int(guesses.sum()) - len(found)
-    return MotCounts(int(objects.sum()), matches, switches, misses, false_positives, distance)
+    return MotCounts(int(objects.sum()), matches, switches, misses, false_positives, distance, len(objects))
 
 
 def _assign(distances: Floats, possible: Bools) -> list[tuple[int, int]]:

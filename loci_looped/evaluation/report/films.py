@@ -13,10 +13,10 @@ from PIL import Image
 
 from loci_looped.data.clip import Clip
 from loci_looped.data.formats.film_writer import write_film
+from loci_looped.data.formats.video import CLIP_FPS
 from loci_looped.data.store.clip_cache import cached_clip
 from loci_looped.data.store.clip_spec import ClipSpec
 from loci_looped.evaluation.evaluated_model import EvaluatedModel
-from loci_looped.inference.stream import CLIP_FPS
 from loci_looped.inference.watch import FrameResult, watch
 from loci_looped.model import LociLooped
 from loci_looped.viz.canvas import Picture, factor_for

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from loci_looped.baselines.gswm import PRESETS, Gswm, GswmConfig, preset
-from loci_looped.configs.rivals import RIVALS
+from loci_looped.configs.rivals import RIVALS, GswmTraining
 from loci_looped.utils.errors import LociError
 
 
@@ -34,7 +34,9 @@ def test_json_gives_back_the_same_configuration(name: str) -> None:
 
 
 def test_curriculum_of_the_authors() -> None:
-    curriculum = RIVALS["gswm-balls"].curriculum
+    recipe = RIVALS["gswm-balls"]
+    assert isinstance(recipe, GswmTraining)
+    curriculum = recipe.curriculum
     assert [curriculum.length_at(n) for n in (0, 9_999, 10_000, 50_000, 90_000, 10**6)] == [2, 2, 4, 12, 20, 20]
     config = preset("gswm-obj3d")
     assert [config.scale_prior_mean(update) for update in (0, 5_000, 10_000, 10**6)] == [-1.5, -1.625, -1.75, -1.75]

@@ -88,7 +88,7 @@ def test_gradients_that_no_loss_gives_are_there() -> None:
     model, film = tiny().train(), frames()
     background = torch.full_like(film[:, 0], 0.5)
     _, output = model.step(film[:, 0], model.initial(background), RandomDraws(torch.Generator().manual_seed(0)))
-    sum(step_losses(model, output, film[:, 1], warm=False).values()).backward()      # type: ignore[union-attr]
+    sum(step_losses(model, output, film[:, 1], warm=False).values()).backward()
     assert float(model.encoder.size_growth.grad) == -1 and float(model.backdrop.growth.grad) == -0.5
     unused = {"predictor.priority_factor", "predictor.index_factor"}
     assert {name for name, p in model.named_parameters() if p.grad is None} <= unused

@@ -74,6 +74,23 @@ def test_a_model_that_knows_everything_is_perfect() -> None:
     assert found.value(M, "mota_surprise_false_positives") > 20      # type: ignore[operator]
 
 
+def test_phantoms_are_the_frames_in_which_a_vanished_ball_is_believed_in() -> None:
+    found = results()
+    clips = watched(surprises=2)
+    put_tracking(found, M, clips)
+    assert found.value(M, "false_positives_per_frame") == found.value(M, "phantom_frames") == 0
+    # From the frame at which the ball was taken away: first behind the screen, then beyond its right edge. Half out,
+    # its centre is on a pixel of the screen, so it may stand for that.
+    surprised = [clip for clip in clips if clip.set == "surprise"]
+    columns = np.stack([clip.recording.positions[:, 0, 1] for clip in surprised])
+    hidden = np.stack([clip.recording.hidden[:, 0] for clip in surprised])
+    expected = (np.arange(FRAMES) >= GONE_AT) & (hidden | (columns > 24.5))
+    assert np.array_equal(np.stack([clip.phantoms[:, 0] for clip in surprised]), expected)
+    share = figure(found, "phantom_frames_surprise")
+    assert share.value == pytest.approx(100 * expected.mean()) and share.n == 2 * FRAMES
+    assert found.value(M, "false_positives_per_frame_surprise") == pytest.approx((FRAMES - GONE_AT) / FRAMES)
+
+
 def test_gates_are_told_apart_by_what_can_be_seen() -> None:
     found = results()
     put_tracking(found, M, watched())
