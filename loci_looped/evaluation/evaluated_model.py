@@ -13,7 +13,9 @@ import torch
 from torch import nn
 
 from loci_looped.baselines.kalman import KalmanTracker
+from loci_looped.baselines.loci_v1 import LociV1
 from loci_looped.baselines.protocol import VideoModel
+from loci_looped.baselines.savi import Savi
 from loci_looped.configs.network import Placement
 from loci_looped.configs.recipes import EVERY_RECIPE
 from loci_looped.configs.rivals import read_run_config
@@ -64,6 +66,11 @@ class EvaluatedModel:
     def has_gate(self) -> bool:
         """Only Loci-Looped decides how far to believe its eyes."""
         return isinstance(self.network, LociLooped)
+
+    @property
+    def can_imagine(self) -> bool:
+        """SAVi and Loci-v1 know only what passes through their eyes: without a frame they cannot go on."""
+        return not isinstance(self.network, Savi | LociV1)
 
     def label(self, gate: GateKind) -> str:
         """With the gate, if it has one: "adept-small learned"."""

@@ -10,9 +10,9 @@ from loci_looped.data.coordinates import to_pixels
 from loci_looped.inference.watch_slots import SlotsResult
 from loci_looped.utils.errors import LociError
 from loci_looped.viz.canvas import Picture, Sheet, factor_for, fit
-from loci_looped.viz.colours import CASING, LIGHT, NOTHING, Theme, readable_on, slot_colour, slot_name
+from loci_looped.viz.colours import CASING, DARK, LIGHT, NOTHING, Theme, readable_on, slot_colour, slot_name
 
-LABELS, GAP = 168, 6
+LABELS, GAP, MARGIN = 168, 6, 20
 SMALLEST = 1e-3
 """A slot whose mask never covers more than this share of the picture has no row."""
 
@@ -68,4 +68,32 @@ def slot_strip(moments: Sequence[SlotsResult], title: str = "", theme: Theme = L
         sheet.box(middle - 10, 12, 20, 22, colour, radius=5)
         sheet.text(slot_name(slot), middle, 23, readable_on(colour), size=12, bold=True, anchor="mm")
         sheet.text("what it claims", middle, 44, theme.ink, size=12, anchor="lm")
+    return sheet.picture
+
+
+def slot_board(seen: SlotsResult, title: str = "", theme: Theme = DARK, height: int = 240) -> Picture:
+    """The picture of a film: what is seen and what was expected, and below it what each slot claims."""
+    rows, columns = seen.frame.shape[:2]
+    factor = factor_for(rows, height)
+    tall, wide = rows * factor, columns * factor
+    count, half = seen.slots.presence.shape[1], max(1, factor // 2)
+    low, narrow = rows * half, columns * half
+    width = max(2 * wide + 3 * MARGIN, count * (narrow + GAP) + 2 * MARGIN - GAP)
+    sheet = Sheet(76 + tall + 44 + low + MARGIN, width, theme.paper)
+    sheet.text(title, 24, MARGIN, theme.ink, size=16, bold=True, anchor="lm")
+    sheet.text(f"frame {seen.number}   {seen.time:.1f} s", 24, width - MARGIN, theme.faint, size=13, anchor="rm")
+    expected = np.zeros_like(seen.frame) + 40 if seen.expected is None else seen.expected
+    size = (tall, wide)
+    shown = (("What it sees", with_places(seen, size)), ("What it expected to see", fit(expected, size)))
+    for index, (words, picture) in enumerate(shown):
+        left = MARGIN + index * (wide + MARGIN)
+        sheet.text(words, 67, left, theme.ink, size=13, bold=True, anchor="ls")
+        sheet.paste(picture, 76, left)
+    for slot in range(count):
+        left, top = MARGIN + slot * (narrow + GAP), 76 + tall + 14
+        present = bool(seen.slots.presence[0, slot])
+        sheet.box(top, left, 18, 20, slot_colour(slot) if present else theme.line, radius=4)
+        letters = readable_on(slot_colour(slot)) if present else theme.faint
+        sheet.text(slot_name(slot), top + 9, left + 10, letters, size=11, bold=True, anchor="mm")
+        sheet.paste(fit(own_pixels(seen, slot), (low, narrow)), top + 24, left)
     return sheet.picture

@@ -188,6 +188,12 @@ class Evaluation:
         specs = self._balls_specs(model)
         self._compare_worlds(model, f"balls-{options.scenario}")
         modes = [mode for mode in options.modes if model.network is not None or mode != "auto"]
+        if "imagine" in modes and not model.can_imagine:
+            modes.remove("imagine")
+            sentence = f"{model.name} cannot imagine without a frame: all that it knows passes through its eyes."
+            if not modes:
+                raise LociError(f"{sentence} Ask for --modes black or auto.")
+            self.results.warn(f"{sentence} Its place in the table is empty; black frames and its own are measured.")
         # Of stored clips nobody says by which laws their balls move, nor how large they are.
         radius = ball_references.radius_of(options.scenario) if options.clips is None else None
         for gate in self._gates(model):
