@@ -44,6 +44,8 @@ class Arguments:
     """Watch every n-th frame. Without it, so many of a film that there are about 8 in a second, as networks expect."""
     all: bool = False
     """Watch long films to the end."""
+    masks: bool = False
+    """Also write masks (masks.npz, and as COCO masks-visible.json, masks-whole.json) and tracks (MOT: tracks.csv)."""
     live: bool = False
     """Also show it in a window while it is being watched."""
 
@@ -60,11 +62,12 @@ def main(argv: list[str]) -> int:
     from loci_looped.inference.networks import load_any
     from loci_looped.inference.stream import open_source, stored_clips
     from loci_looped.model import LociLooped
+    from loci_looped.viz.annotations import FILES
 
     torch.set_num_threads(1)            # at these sizes a second thread only gets in the way
     model = load_any(arguments.network)
-    if arguments.live and not isinstance(model, LociLooped):
-        raise LociError("--live shows what a loci-looped network believes; leave it out for a rival.")
+    if (arguments.live or arguments.masks) and not isinstance(model, LociLooped):
+        raise LociError("--live and --masks are for loci-looped networks; leave them out for a rival.")
     selection = Selection(arguments.start, arguments.stop, arguments.stride)
     stored = stored_clips(Path(arguments.source))
     # All are opened before the first is watched: what cannot be read is said at once.
@@ -77,9 +80,11 @@ def main(argv: list[str]) -> int:
             print(f"Watched {frames} frames of {source.name} with {arguments.network}.")
             print(f"The film is {folder / 'film.mp4'}; the numbers are in {folder / 'table.csv'}.")
             continue
-        frames = watch_to_folder(model, source, folder, arguments.background, arguments.live)
+        frames = watch_to_folder(model, source, folder, arguments.background, arguments.live, arguments.masks)
         print(f"Watched {frames} frames of {source.name} with {arguments.network}.")
         print(f"Open {folder / 'index.html'} for the film with its curves; the numbers are in {folder / 'table.csv'}.")
+        if arguments.masks:
+            print(f"Masks and tracks: {', '.join(FILES)} in the same folder.")
     return 0
 
 
@@ -114,7 +119,8 @@ def watch_rival_to_folder(model: nn.Module, source: Source, folder: Path, backgr
 
 
 def watch_to_folder(
-    model: object, source: Source, folder: Path, background: Path | None = None, live: bool = False
+    model: object, source: Source, folder: Path, background: Path | None = None, live: bool = False,
+    masks: bool = False,
 ) -> int:
     """Watch the source once and write everything; returns the number of frames."""
     from rich.progress import Progress, TextColumn
@@ -124,6 +130,7 @@ def watch_to_folder(
     from loci_looped.inference.watch import watch
     from loci_looped.model.loci import LociLooped
     from loci_looped.utils.atomic import replacing
+    from loci_looped.viz.annotations import Annotations
     from loci_looped.viz.canvas import Picture
     from loci_looped.viz.history import History
     from loci_looped.viz.page import Section, write_page
@@ -133,6 +140,7 @@ def watch_to_folder(
 
     assert isinstance(model, LociLooped)
     history, board = History(), Storyboard(source.name)
+    annotations = Annotations() if masks else None
     window = Window(source.name) if live else None
     frames = 0
     with (
@@ -149,6 +157,8 @@ def watch_to_folder(
             for seen in watch(model, source, background=background):
                 history.add(seen)
                 table.add(seen)
+                if annotations is not None:
+                    annotations.add(seen)
                 frames += 1
                 progress.update(task, advance=1)
                 picture = board.draw(seen)
@@ -157,6 +167,8 @@ def watch_to_folder(
                     return
 
         write_film(folder / "film.mp4", pictures(), fps=min(source.fps, 60.0))
+    if annotations is not None:
+        annotations.write(folder)
     write_timeline(folder / "curves.png", timeline(history, source.events, source.name))
     lead = (
         "On the left what the network sees, with its beliefs drawn on it: outlines are whole where an object is seen "

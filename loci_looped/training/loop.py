@@ -251,6 +251,7 @@ class Trainer:
         strip = self.folder / STRIPS / f"update-{self.update:09d}.png"
         title = f"{self.config.name}, update {self.update}"
         self.objective.write_strip(network, self._scenes[0], phase, strip, title)
+        log.picture("validation/strip", self.update, strip)
         self._complain(self.objective.diagnose(self.update, phase, {}, found), log)
         return found
 
