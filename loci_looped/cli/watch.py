@@ -44,6 +44,8 @@ class Arguments:
     """Watch every n-th frame. Without it, so many of a film that there are about 8 in a second, as networks expect."""
     all: bool = False
     """Watch long films to the end."""
+    blackout: float = 0.0
+    """Turn the lights out with this probability per frame, from the seventh on: does the network go on by itself?"""
     masks: bool = False
     """Also write masks (masks.npz, and as COCO masks-visible.json, masks-whole.json) and tracks (MOT: tracks.csv)."""
     live: bool = False
@@ -61,13 +63,15 @@ def main(argv: list[str]) -> int:
     from loci_looped.inference.network_kinds import frame_of
     from loci_looped.inference.networks import load_any
     from loci_looped.inference.stream import open_source, stored_clips
+    from loci_looped.inference.watch import blackouts
     from loci_looped.model import LociLooped
     from loci_looped.viz.annotations import FILES
 
+    dark = blackouts(arguments.blackout)
     torch.set_num_threads(1)            # at these sizes a second thread only gets in the way
     model = load_any(arguments.network)
-    if (arguments.live or arguments.masks) and not isinstance(model, LociLooped):
-        raise LociError("--live and --masks are for loci-looped networks; leave them out for a rival.")
+    if (arguments.live or arguments.masks or arguments.blackout) and not isinstance(model, LociLooped):
+        raise LociError("--live, --masks and --blackout are for loci-looped networks; leave them out for a rival.")
     selection = Selection(arguments.start, arguments.stop, arguments.stride)
     stored = stored_clips(Path(arguments.source))
     # All are opened before the first is watched: what cannot be read is said at once.
@@ -80,7 +84,9 @@ def main(argv: list[str]) -> int:
             print(f"Watched {frames} frames of {source.name} with {arguments.network}.")
             print(f"The film is {folder / 'film.mp4'}; the numbers are in {folder / 'table.csv'}.")
             continue
-        frames = watch_to_folder(model, source, folder, arguments.background, arguments.live, arguments.masks)
+        frames = watch_to_folder(
+            model, source, folder, arguments.background, arguments.live, arguments.masks, dark
+        )
         print(f"Watched {frames} frames of {source.name} with {arguments.network}.")
         print(f"Open {folder / 'index.html'} for the film with its curves; the numbers are in {folder / 'table.csv'}.")
         if arguments.masks:
@@ -120,9 +126,9 @@ def watch_rival_to_folder(model: nn.Module, source: Source, folder: Path, backgr
 
 def watch_to_folder(
     model: object, source: Source, folder: Path, background: Path | None = None, live: bool = False,
-    masks: bool = False,
+    masks: bool = False, dark: Callable[[int], bool] = lambda number: False,
 ) -> int:
-    """Watch the source once and write everything; returns the number of frames."""
+    """Watch the source once and write everything; returns the number of frames. In `dark` frames nothing is seen."""
     from rich.progress import Progress, TextColumn
 
     from loci_looped.cli.live import Window
@@ -154,7 +160,7 @@ def watch_to_folder(
 
         def pictures() -> Iterator[Picture]:
             nonlocal frames
-            for seen in watch(model, source, background=background):
+            for seen in watch(model, source, background=background, blackout=dark):
                 history.add(seen)
                 table.add(seen)
                 if annotations is not None:

@@ -66,6 +66,8 @@ class LossConfig:
     gestalt_change: float = 0.1
     centring: float = 0.0
     """Beyond the paper: place codes in the middle of whole-object masks."""
+    centring_above: float = 0.0
+    """Pixels of a mask count for its middle only where they are above this."""
     balanced: bool = False
     """Beyond the paper: foreground and background pixels weigh the same in sum."""
     outlines: bool = False

@@ -7,13 +7,15 @@ is ever unpickled.
 from __future__ import annotations
 
 import dataclasses
+import hashlib
 import json
 from pathlib import Path
 from typing import Any
 
 import torch
 from safetensors import SafetensorError
-from safetensors.torch import load_file, save_file
+from safetensors.torch import load as load_tensors
+from safetensors.torch import save
 from torch import nn
 
 from loci_looped.baselines.gswm import Gswm
@@ -23,7 +25,7 @@ from loci_looped.configs.rivals import GswmTraining, LociV1Training, SaviTrainin
 from loci_looped.configs.training import RunConfig, TrainConfig
 from loci_looped.inference.network_kinds import LOCI_LOOPED, NetworkKind, as_loci, kind_named, kind_of
 from loci_looped.model import LociConfig, LociLooped
-from loci_looped.utils.atomic import replacing, write_text
+from loci_looped.utils.atomic import write_bytes, write_text
 from loci_looped.utils.checkpoint import Checkpoint, newest_checkpoint
 from loci_looped.utils.errors import LociError
 
@@ -42,12 +44,15 @@ def save_network(folder: str | Path, model: nn.Module, manifest: dict[str, Any] 
 
     folder = Path(folder)
     tensors = {name: value.detach().cpu().contiguous() for name, value in model.state_dict().items()}
-    with replacing(folder / WEIGHTS) as temporary:
-        save_file(tensors, temporary)
+    content = save(tensors)
+    write_bytes(folder / WEIGHTS, content)
     if manifest is not None:
         write_text(folder / MANIFEST, json.dumps(manifest, indent=2) + "\n")
     config: Any = model.config
-    about = {"kind": kind_of(model).name, "version": __version__, "network": config.to_json()}
+    digest = hashlib.sha256(content).hexdigest()
+    about = {
+        "kind": kind_of(model).name, "version": __version__, "weights_sha256": digest, "network": config.to_json(),
+    }
     write_text(folder / CONFIG, json.dumps(about, indent=2) + "\n")
     return folder
 
@@ -64,6 +69,7 @@ def load_any_network(folder: str | Path, device: torch.device | str = "cpu") -> 
     tensors = _read_weights(folder / WEIGHTS)
     model: nn.Module = kind.network(config)
     _check_fit(folder, model, tensors)
+    _check_sum(folder)
     model.load_state_dict(tensors)
     return model.to(device).eval()
 
@@ -191,15 +197,29 @@ def _read_json(path: Path) -> Any:
         raise LociError(f"There is no file {path}; a stored network has {CONFIG} and {WEIGHTS}.")
     try:
         return json.loads(path.read_text(encoding="utf-8"))
-    except (UnicodeDecodeError, json.JSONDecodeError) as error:
+    except PermissionError:
+        raise LociError(f"{path} is there, but you are not allowed to read it.") from None
+    except (UnicodeDecodeError, json.JSONDecodeError, RecursionError) as error:
         raise LociError(f"{path} is no valid JSON ({error}); restore it or store the network again.") from None
+
+
+def _check_sum(folder: Path) -> None:
+    """Are the weights those that were stored? Networks of version 0.1.0 tell no checksum, except for shipped ones."""
+    told = {**read_manifest(folder), **_read_json(folder / CONFIG)}.get("weights_sha256")
+    if told is not None and told != hashlib.sha256((folder / WEIGHTS).read_bytes()).hexdigest():
+        raise LociError(
+            f"{folder / WEIGHTS} is damaged, or not of this network: its checksum is not the one that was stored. Take "
+            "all files of the folder from the same network."
+        )
 
 
 def _read_weights(path: Path) -> dict[str, torch.Tensor]:
     if not path.is_file():
         raise LociError(f"There is no file {path}; a stored network has {CONFIG} and {WEIGHTS}.")
     try:
-        tensors = load_file(path)
+        tensors = load_tensors(path.read_bytes())
+    except PermissionError:
+        raise LociError(f"{path} is there, but you are not allowed to read it.") from None
     except (SafetensorError, OSError, ValueError) as error:
         raise LociError(f"{path} is no complete safetensors file ({error}); copy or store it again.") from None
     for name, value in tensors.items():
