@@ -18,7 +18,7 @@ SHORTENED = {
     "updates": 24, "foreground-until": 10, "still-until": 10, "colours-from": 5, "background-from": 10,
     "background-over": 4, "gate-from": 16,
 }
-SHORT = ["--data.batch", "2", *(word for name, value in SHORTENED.items() for word in (f"--curriculum.{name}", str(value)))]
+SHORT = ["--data.batch=2", *(f"--curriculum.{name}={value}" for name, value in SHORTENED.items())]
 
 
 def commands() -> list[list[str]]:

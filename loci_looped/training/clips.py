@@ -10,7 +10,7 @@ from functools import partial
 import numpy as np
 
 from loci_looped.configs.scenes import TrainingScene
-from loci_looped.configs.training import DataConfig, TrainConfig
+from loci_looped.configs.training import DataConfig, RunConfig
 from loci_looped.data.clip import Clip
 from loci_looped.data.films.prepare import Preparation
 from loci_looped.data.render.clips import make_clip
@@ -47,7 +47,7 @@ class TrainingClips:
         return [cut.clip().strided(self.stride) for cut in some(self.apart, count)]
 
 
-def open_dataset(config: TrainConfig, size: tuple[int, int], report: Report | None = None) -> TrainingClips:
+def open_dataset(config: RunConfig, size: tuple[int, int], report: Report | None = None) -> TrainingClips:
     """The training clips at the network's size; whatever does not fit is said before training begins."""
     data = config.data
     if data.batch < 1 or data.stride < 1:
@@ -69,7 +69,7 @@ def open_dataset(config: TrainConfig, size: tuple[int, int], report: Report | No
     return clips
 
 
-def _open_folder(config: TrainConfig, size: tuple[int, int], report: Report | None) -> TrainingClips:
+def _open_folder(config: RunConfig, size: tuple[int, int], report: Report | None) -> TrainingClips:
     data = config.data
     if data.length < 2:
         raise LociError(f"data.length is {data.length}; a network that predicts the next frame needs at least two.")
@@ -89,11 +89,11 @@ def _open_folder(config: TrainConfig, size: tuple[int, int], report: Report | No
     return TrainingClips(ClipDataset(source, data.batch, config.seed), data.stride, found.held_out, found.notes)
 
 
-def _check_slots(config: TrainConfig, objects: int, where: str) -> None:
+def _check_slots(config: RunConfig, objects: int, where: str) -> None:
     """Every object needs a slot of its own; with fewer, what is learnt about the others is wrong."""
-    if objects > config.model.slots:
+    if objects > config.slots:
         raise LociError(
-            f"There are up to {objects} objects in {where}, but the network has only {config.model.slots} slots, and "
+            f"There are up to {objects} objects in {where}, but the network has only {config.slots} slots, and "
             f"each object needs one: use --model.slots {objects}."
         )
 

@@ -10,14 +10,14 @@ import numpy as np
 from numpy.typing import NDArray
 from torch import Tensor
 
-from loci_looped.baselines.protocol import Slots
+from loci_looped.baselines.protocol import Slots, VideoModel
 from loci_looped.data.clip import Clip
 from loci_looped.data.films.moving import blobs, foreground
 from loci_looped.inference.explained import Explained, explained, slots_on
 from loci_looped.inference.run import Shown, evaluation_mode, run
 from loci_looped.inference.video_model import LociVideoModel
 from loci_looped.model import GateKind, LociLooped
-from loci_looped.training.validation import Validation, validate
+from loci_looped.training.validation import Validation, validate_slots
 
 EYES_SHUT = 8
 """Frames for which the network must go on by itself."""
@@ -53,17 +53,24 @@ class FilmValidation:
         return told if self.truth is None else f"{told}; {self.truth.line()}"
 
 
+Findings = Validation | FilmValidation
+"""What a look at a network during its training finds, on generated scenes or on films."""
+
+
 def validate_films(model: LociLooped, clips: Sequence[Clip], gate: GateKind, batch: int = 16) -> FilmValidation:
     """Let the network watch the clips (of equal length) twice: as filmed, and with its eyes shut for a while."""
+    with evaluation_mode(model):
+        return validate_film_slots(LociVideoModel(model, gate, paints_beliefs=True), clips, batch)
+
+
+def validate_film_slots(watching: VideoModel[Any], clips: Sequence[Clip], batch: int = 16) -> FilmValidation:
+    """The same for any video model; what one that predicts no frames cannot say is NaN."""
     open_eyes, shut = Explained(), Explained()
     counts: list[int] = []
-    with evaluation_mode(model):
-        watching = LociVideoModel(model, gate)
-        for start in range(0, len(clips), batch):
-            chosen = clips[start : start + batch]
-            seen = _watch(watching, chosen, counts)
-            open_eyes = open_eyes + seen
-            shut = shut + _watch_in_the_dark(watching, chosen)
+    for start in range(0, len(clips), batch):
+        chosen = clips[start : start + batch]
+        open_eyes = open_eyes + _watch(watching, chosen, counts)
+        shut = shut + _watch_in_the_dark(watching, chosen)
     known = [clip for clip in clips if clip.truth is not None]
     found = np.array(counts)
     return FilmValidation(
@@ -74,11 +81,11 @@ def validate_films(model: LociLooped, clips: Sequence[Clip], gate: GateKind, bat
         slots_per_blob=float(found[found > 0].mean()) if (found > 0).any() else float("nan"),
         shut_error=_percent(shut.prediction, shut.background),
         shut_copy_error=_percent(shut.copy, shut.background),
-        truth=validate(model, known, gate, batch) if known else None,
+        truth=validate_slots(watching, known, batch) if known else None,
     )
 
 
-def _watch(model: LociVideoModel, clips: Sequence[Clip], counts: list[int]) -> Explained:
+def _watch(model: VideoModel[Any], clips: Sequence[Clip], counts: list[int]) -> Explained:
     total = Explained()
     fronts = [foreground(np.asarray(clip.frames), clip.background) for clip in clips]
     expected: NDArray[np.floating] | None = None
@@ -94,7 +101,7 @@ def _watch(model: LociVideoModel, clips: Sequence[Clip], counts: list[int]) -> E
     return total
 
 
-def _watch_in_the_dark(model: LociVideoModel, clips: Sequence[Clip]) -> Explained:
+def _watch_in_the_dark(model: VideoModel[Any], clips: Sequence[Clip]) -> Explained:
     """The eyes are shut after some frames; the prediction for the last dark frame counts."""
     length = len(clips[0])
     last_seen = min(SEEN_BEFORE, max(1, length - EYES_SHUT - 1)) - 1
@@ -107,7 +114,7 @@ def _watch_in_the_dark(model: LociVideoModel, clips: Sequence[Clip]) -> Explaine
     for _, slots in run(model, clips, show=show, steps=end):
         expected = _pictures(slots)
     total = Explained()
-    for index, clip in enumerate(clips):
+    for index, clip in enumerate(clips if expected is not None else ()):
         front = foreground(np.asarray(clip.frames[[last_seen, end]]), clip.background)
         assert expected is not None
         total = total + _of_frame(clip, end, last_seen, expected[index], front[0] | front[1])
@@ -123,9 +130,10 @@ def _of_frame(
     return explained(expected, scaled(clip.frames[t]), scaled(clip.frames[before]), scaled(clip.background), moving)
 
 
-def _pictures(slots: Slots) -> NDArray[np.floating]:
-    """(B, H, W, 3) the next frame as expected."""
-    assert slots.expectation is not None
+def _pictures(slots: Slots) -> NDArray[np.floating] | None:
+    """(B, H, W, 3) the next frame as expected, by a model that expects any."""
+    if slots.expectation is None:
+        return None
     return np.asarray(slots.expectation.frame.permute(0, 2, 3, 1).double().cpu().numpy())
 
 
