@@ -106,7 +106,7 @@ def test_a_truncated_weight_file_is_told(stored: Path) -> None:
 @pytest.mark.parametrize(
     ("change", "sentence"),
     [
-        (lambda about: about.update(kind="SAVi network"), "describes a SAVi network"),
+        (lambda about: about.update(kind="slot network"), "describes a slot network; this version"),
         (lambda about: about["network"].update(slotz=3), "no field 'slotz'; did you mean 'slots'"),
         (lambda about: about["network"].update(slots="many"), "slots = 'many', but it must be of type int"),
         (lambda about: about["network"].update(bottleneck="jar"), "one of binary, sigmoid"),
