@@ -123,7 +123,7 @@ class Numbers:
         """Does it also believe in what is not there?"""
         if not self.phantom_frames:
             return "In the first film no slot ever holds something that is not there."
-        return f"In {self.phantom_frames} frames of the first film some slot holds a phantom: something not there."
+        return f"In {self.phantom_frames} of the first film's frames some slot holds a phantom: something not there."
 
 
 def demonstrate(model: LociLooped, folder: Path, seed: int | None = None) -> Numbers:

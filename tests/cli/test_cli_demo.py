@@ -24,7 +24,7 @@ def test_the_sentences_say_what_was_measured_whether_it_flatters_or_not() -> Non
     assert "loses it" in bad and "no larger than" in bad
     assert "no slot ever holds something that is not there" in good
     ghost = Numbers(7, 160, 29, 3.5, 30, 0.01, 0.05, phantom_frames=4).sentences()
-    assert "In 4 frames of the first film some slot holds a phantom" in ghost
+    assert "In 4 of the first film's frames some slot holds a phantom" in ghost
     ratios = SurpriseRatios((3, 4, 5, 6), (2.0, 1.5, math.nan, 7.5))
     assert ratios.typical == 3
     assert "Over 4 scenes (seeds 3 to 6; in 3 of them a slot held the object)" in ratios.sentence()
