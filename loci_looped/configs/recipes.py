@@ -1,14 +1,17 @@
-"""The training runs by name: the paper's three, and ours for two CPU cores."""
+"""The training runs by name: the paper's three, ours for two CPU cores, and the rivals' (configs/rivals.py)."""
 
 from __future__ import annotations
 
 import dataclasses
 import difflib
+from collections.abc import Collection
 
 from loci_looped.configs.curriculum import Curriculum
 from loci_looped.configs.presets import PRESETS as NETWORKS
 from loci_looped.configs.rehearsal import RehearsalConfig
-from loci_looped.configs.training import DataConfig, LossConfig, OptimiserConfig, TrainConfig
+from loci_looped.configs.rivals import ABOUT as ABOUT_RIVALS
+from loci_looped.configs.rivals import RIVALS
+from loci_looped.configs.training import DataConfig, LossConfig, OptimiserConfig, RunConfig, TrainConfig
 from loci_looped.utils.errors import LociError
 
 _SMALL_OPTIMISER = OptimiserConfig(
@@ -97,14 +100,30 @@ ABOUT: dict[str, str] = {
     "adept-learnt": "the same without any rule of permanence: it learns to see, then rehearses what it saw",
     "clevrer-small": "as adept-small, for colliding objects",
     "balls-small": "bouncing balls without any rule of motion; not trained to its end yet",
+    **ABOUT_RIVALS,
 }
+
+EVERY_RECIPE: dict[str, RunConfig] = {**RECIPES, **RIVALS}
+"""Those of Loci-Looped, and those of its rivals."""
 
 
 def recipe(name: str) -> TrainConfig:
-    if name not in RECIPES:
-        near = difflib.get_close_matches(name, RECIPES, n=2)
+    """One of Loci-Looped's."""
+    check_name(name, RECIPES)
+    return RECIPES[name]
+
+
+def any_recipe(name: str) -> RunConfig:
+    """One of Loci-Looped's or of a rival's."""
+    check_name(name, EVERY_RECIPE)
+    return EVERY_RECIPE[name]
+
+
+def check_name(name: str, known: Collection[str]) -> None:
+    """Refuse a name that no recipe has."""
+    if name not in known:
+        near = difflib.get_close_matches(name, known, n=2)
         raise LociError(
             f"There is no recipe {name!r}. "
-            + (f"Did you mean {' or '.join(near)}?" if near else f"There are {', '.join(RECIPES)}.")
+            + (f"Did you mean {' or '.join(near)}?" if near else f"There are {', '.join(known)}.")
         )
-    return RECIPES[name]

@@ -115,13 +115,13 @@ def gestalt_change(output: StepOutput) -> Tensor:
             "The gestalt-change loss compares whole objects, which only a training step (no warm-up) with "
             "whole own objects decodes: set loss.gestalt_change to 0 or leave out extensions.painted_objects."
         )
-    before = _centred(torch.sigmoid(output.objects_before.detach() - COLOUR_SHIFT), output.previous.position.detach())
-    after = _centred(torch.sigmoid(output.objects_after - COLOUR_SHIFT), output.predicted.position.detach())
+    before = centred(torch.sigmoid(output.objects_before.detach() - COLOUR_SHIFT), output.previous.position.detach())
+    after = centred(torch.sigmoid(output.objects_after - COLOUR_SHIFT), output.predicted.position.detach())
     weight = output.visibility.flatten()[:, None, None, None]
     return (weight * (before - after).square()).mean()
 
 
-def _centred(pictures: Tensor, position: Tensor) -> Tensor:
+def centred(pictures: Tensor, position: Tensor) -> Tensor:
     """(B, K, 3, H, W) -> (B K, 3, H, W), each translated so that its slot's place is in the middle."""
     flat, place = pictures.flatten(0, 1), position.flatten(0, 1)
     rows, columns = flat.shape[2:]

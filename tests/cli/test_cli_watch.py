@@ -11,8 +11,10 @@ import pytest
 import torch
 from PIL import Image
 
+import loci_looped
 from loci_looped.cli import watch as cli_watch
 from loci_looped.cli.main import main
+from loci_looped.configs.recipes import recipe
 from loci_looped.data.formats import video
 from loci_looped.data.formats.film_writer import write_film
 from loci_looped.data.render.clips import make_clip
@@ -20,6 +22,7 @@ from loci_looped.data.store.clip_file import save_clip
 from loci_looped.inference.networks import save_network
 from loci_looped.inference.stream import open_source
 from loci_looped.model.loci import LociLooped
+from loci_looped.utils.checkpoint import Checkpoint, write_checkpoint
 from loci_looped.utils.errors import LociError
 from loci_looped.viz.table import COLUMNS
 
@@ -171,3 +174,18 @@ def test_an_endless_stream_is_ended_by_the_keyboard_and_kept(
     assert 4 < watched < 12
     assert video.info(tmp_path / "film.mp4").frames == watched
     assert signal.getsignal(signal.SIGINT) is handler
+
+
+def test_the_network_of_a_run_under_way_is_found(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """By watch, export and the lab alike: all of them open networks with `load`."""
+    config = recipe("adept-small")
+    weights = {name: tensor.clone() for name, tensor in LociLooped(config.model).state_dict().items()}
+    run = tmp_path / "run"
+    write_checkpoint(run / "checkpoints", Checkpoint(
+        7, {"weights": weights, "average": weights}, {"config": config.to_json(), "level": config.model.level},
+    ))
+    line = ["watch", "vanish:seed=3", "--stop", "2", "--network", str(run), "--out", str(tmp_path / "out")]
+    assert main(line) == 0 and "Watched 2 frames" in capsys.readouterr().out
+    for verb in ("watch", "export", "lab", "demo"):
+        text = (Path(loci_looped.__file__).parent / "cli" / f"{verb}.py").read_text(encoding="utf-8")
+        assert "from loci_looped.inference.networks import load\n" in text and "load(arguments.network)" in text
