@@ -10,7 +10,7 @@ from pathlib import Path
 import loci_looped.data
 
 ROOM = Path(str(loci_looped.data.__file__)).parent
-BASE = {"clip", "coordinates", "events"}
+BASE = {"clip", "coordinates", "events", "presence"}
 
 FLOORS: dict[str, set[str]] = {
     "base": set(),
