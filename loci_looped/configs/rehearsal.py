@@ -17,14 +17,18 @@ class RehearsalConfig:
     """A round takes place whenever so many updates have been made with pictures; an update that is named twice is
     followed by two rounds. Without any there is no rehearsal."""
     clips: int = 208
-    """Clips whose diaries are kept, at most; each round records others."""
+    """Clips whose diaries each round records; each records others."""
+    remembered: int = 416
+    """Clips whose diaries are rehearsed, at most: the newest, those of earlier rounds included. What was recorded in
+    the first round is not kept, as nobody could imagine then."""
     updates: int = 500
     """Rehearsals per round."""
     batch: int = 24
     """Clips per rehearsal, over all processes together."""
     learning_rate: float = 3e-3
-    last_learning_rate: float = 1e-3
-    """Of the last round. Within each round the rate falls to a hundredth along a cosine."""
+    last_learning_rate: float = 5e-4
+    """Of the first round and of the last; between them it falls by the same share from round to round, and within each
+    round to a hundredth along a cosine."""
     clip: float = 1.0
     """Largest gradient norm."""
     gate_open: float = 0.33
@@ -47,6 +51,9 @@ class RehearsalConfig:
     recognised: float = 0.12
     """A slot that has lost its object is told what another one senses that began later and differs from the object's
     first look by less than this share of its bits. 0 leaves it out."""
+    longest_gap: int = 12
+    """A target counts for all the frames since the last one, up to so many: what is seen of a thing that comes out
+    again is the only word about the time it was hidden. 1 counts all targets alike."""
     follows: bool = True
     """Move the readings of hidden things to where the slot looks now."""
     mirrored: bool = True
@@ -57,9 +64,9 @@ class RehearsalConfig:
     size_weight: float = 0.3
     gestalt_weight: float = 0.3
     priority_weight: float = 0.1
-    position_cost: float = 0.15
+    position_cost: float = 0.4
     """What an open position gate costs, besides the pressure of `gate.l0_weight` on every open gate."""
-    gestalt_cost: float = 0.005
+    gestalt_cost: float = 0.01
     """The same for the gestalt gate."""
     gate_rate: float = 1.0
     """Learning rate of the gate, as a share: a gate that has shut for good feels no gradient any more."""
@@ -67,7 +74,7 @@ class RehearsalConfig:
     def __post_init__(self) -> None:
         if list(self.rounds_at) != sorted(self.rounds_at) or any(update < 0 for update in self.rounds_at):
             raise ValueError(f"rehearsal.rounds_at {self.rounds_at} must be numbers of updates in rising order.")
-        for name in ("clips", "updates", "batch", "hold_from"):
+        for name in ("clips", "remembered", "updates", "batch", "hold_from", "longest_gap"):
             if getattr(self, name) < 1:
                 raise ValueError(f"rehearsal.{name} is {getattr(self, name)}, but it must be at least 1.")
         if self.hold_to < self.hold_from:

@@ -89,11 +89,18 @@ class Consolidation:
                     shape, self.config.recorded_hold, self.config.hold_from, self.config.hold_to, draw
                 ).to(frames.device)
             diaries.append(self._everyones(record(self.model, frames, background, gate, hold, warm_up)))
-        self.diary = joined(diaries).of_clips(slice(self.config.clips)) if diaries else None
+        self.diary = self._remembered(joined(diaries).of_clips(slice(self.config.clips))) if diaries else None
         self.recorded, self.optimiser = self.round, self._fresh_optimiser()
         if self.diary is None:
             self.round = self.config.rounds     # nothing can be rehearsed, ever
         return watched
+
+    def _remembered(self, new: Diary) -> Diary:
+        """The newest diaries, with those of earlier rounds before them; held-out ones are the last of the new."""
+        if self.diary is None or self.recorded < 1 or self.diary.frames != new.frames:
+            return new.of_clips(slice(-self.config.remembered, None))
+        earlier = self.diary.of_clips(slice(self.diary.clips - self._held_out()))
+        return joined([earlier, new]).of_clips(slice(-self.config.remembered, None))
 
     def _everyones(self, diary: Diary) -> Diary:
         if self.world.size == 1:
@@ -161,9 +168,9 @@ class Consolidation:
         return roll_out_errors(self.model, self.diary.of_clips(slice(self.diary.clips - self._held_out(), None)))
 
     def learning_rate(self) -> float:
-        """A cosine down to a hundredth within each round."""
-        last = self.round == self.config.rounds - 1
-        base = self.config.last_learning_rate if last else self.config.learning_rate
+        """From round to round it falls by the same share; within each round along a cosine to a hundredth."""
+        first, last = self.config.learning_rate, self.config.last_learning_rate
+        base = first * (last / first) ** (self.round / max(1, self.config.rounds - 1))
         falling = 0.01 + 0.99 * (1 + math.cos(math.pi * self.done / self.config.updates)) / 2
         return base * min(1.0, (self.done + 1) / WARM_START) * falling
 

@@ -85,6 +85,15 @@ def comparable(diary: Diary, targets: Targets) -> Tensor:
     return diary.bound[1:] & diary.bound[:-1] & targets.known[1:]
 
 
+def gaps(chosen: Tensor, bound: Tensor) -> Tensor:
+    """(T, B, K) bool each -> (T, B, K): at each chosen frame how many have passed since the one chosen before, or since
+    the slot took its object; 0 at the others."""
+    times = torch.arange(1, len(chosen) + 1, device=chosen.device).view(-1, 1, 1)
+    so_far = torch.where(chosen | ~bound, times, 0).cummax(0).values
+    before = torch.cat([torch.zeros_like(so_far[:1]), so_far[:-1]])
+    return torch.where(chosen, times - before, 0)
+
+
 def rehearse(
     model: LociLooped, diary: Diary, hold: Tensor, config: RehearsalConfig, *, learned: bool,
     generator: torch.Generator | None,
@@ -96,7 +105,7 @@ def rehearse(
     targets = targets_of(diary, config)
     expected, target = lived.expected.map(lambda leaf: leaf[:-1]), targets.codes.map(lambda leaf: leaf[1:])
     chosen = comparable(diary, targets)
-    weight = chosen.to(target.size.dtype)
+    weight = gaps(chosen, diary.bound[1:]).clamp(max=config.longest_gap).to(target.size.dtype)
     weight = weight / weight.sum().clamp(min=1)
     corner = config.corner
     far = F.smooth_l1_loss(expected.position, target.position, beta=corner, reduction="none").sum(-1) / corner

@@ -11,7 +11,7 @@ from toy_diary import NETWORK, network, straight_on
 from loci_looped.configs.rehearsal import RehearsalConfig
 from loci_looped.training.diary import Diary, joined, mirrored, random_holds
 from loci_looped.training.recognition import targets_of
-from loci_looped.training.rehearsal import comparable, live, opening_cost, rehearse
+from loci_looped.training.rehearsal import comparable, gaps, live, opening_cost, rehearse
 from loci_looped.training.rollout import roll_out_errors
 
 CALM = RehearsalConfig(noise=0.0, mirrored=False)
@@ -147,3 +147,15 @@ def test_diaries_survive_the_way_through_a_checkpoint() -> None:
     assert all(torch.equal(a, b) for a, b in zip(diary.to_tensors().values(), back.to_tensors().values(), strict=True))
     assert joined([diary, back]).clips == 6
     assert NETWORK.slots == diary.bound.shape[2]
+
+
+def test_a_target_counts_for_the_frames_since_the_one_before() -> None:
+    chosen = torch.tensor([1, 1, 0, 0, 1, 1, 0, 1], dtype=torch.bool).view(-1, 1, 1)
+    bound = torch.ones_like(chosen)
+    assert gaps(chosen, bound).flatten().tolist() == [1, 1, 0, 0, 3, 1, 0, 2]
+
+
+def test_a_slots_first_target_counts_from_when_it_took_its_object() -> None:
+    chosen = torch.tensor([0, 0, 0, 0, 1, 1], dtype=torch.bool).view(-1, 1, 1)
+    bound = torch.tensor([0, 0, 0, 1, 1, 1], dtype=torch.bool).view(-1, 1, 1)
+    assert gaps(chosen, bound).flatten().tolist() == [0, 0, 0, 0, 2, 1]
