@@ -97,6 +97,8 @@ class Extensions:
     start, not a rule: every weight is free to leave it."""
     forgets: bool = False
     """Transition: a slot that holds no object remembers none, so that the next one it takes has no past."""
+    alone: bool = False
+    """Transition: slots do not hear each other; what attention is worth is seen without it."""
     rules: Rules = field(default_factory=Rules)
 
     def __post_init__(self) -> None:
@@ -113,7 +115,7 @@ class Extensions:
     @property
     def learns_motion(self) -> bool:
         """Does the transition differ from the paper's in what it hears, how it starts or what it forgets?"""
-        return bool(self.innovation or self.identity_start or self.forgets)
+        return bool(self.innovation or self.identity_start or self.forgets or self.alone)
 
     def used(self) -> list[str]:
         """The names of what differs from the paper's network."""

@@ -11,7 +11,7 @@ from torch import Tensor
 from loci_looped.configs.rehearsal import RehearsalConfig
 from loci_looped.model import GateKind, LociLooped
 from loci_looped.training.clips import TrainingClips
-from loci_looped.training.diary import SHORTEST, Diary, joined, mirrored, random_holds, record
+from loci_looped.training.diary import SHORTEST, Diary, joined, mirrored, random_holds, record, repainted
 from loci_looped.training.distributed import ProcessGroup
 from loci_looped.training.optimiser import clip_gradients, named_state, restore_state
 from loci_looped.training.rehearsal import rehearse
@@ -38,6 +38,7 @@ class Consolidation:
         self.skipped = 0                        # clips that were too short to rehearse
         self.diary: Diary | None = None
         self.recorded = -1                      # the round whose diaries these are
+        self.ends: dict[str, Tensor] = {}       # what the last rounds ended with, added up
         self.parameters = [*model.transition.parameters(), *model.gate.parameters()]
         if config.rounds:
             for parameter in self.parameters:
@@ -125,6 +126,7 @@ class Consolidation:
         chosen = torch.randint(rehearsed, (config.batch,), generator=draw)
         diary = self.diary.of_clips(chosen.to(self.diary.occlusion.device))
         diary = mirrored(diary, draw) if config.mirrored else diary
+        diary = repainted(diary, config.repainted, draw) if config.repainted else diary
         hold = random_holds(
             (diary.frames, diary.clips, self.model.config.slots), config.hold, config.hold_from, config.hold_to, draw
         )
@@ -144,8 +146,28 @@ class Consolidation:
         told = {name: float(value.detach()) for name, value in parts.items()}
         told |= {"loss": float(loss.detach()), "gradient_norm": norm, "learning_rate": rate}
         if self.done >= config.updates:
-            self.round, self.done = self.round + 1, 0
+            self._end_round()
         return told
+
+    def _end_round(self) -> None:
+        """The last rounds' weights are added up; after the last round the network has their mean."""
+        self.round, self.done = self.round + 1, 0
+        averaged = min(self.config.averaged, self.config.rounds)
+        if self.round <= self.config.rounds - averaged:
+            return
+        weights = self._learnt()
+        self.ends = {name: self.ends.get(name, torch.zeros_like(value)) + value for name, value in weights.items()}
+        if self.is_over:
+            for name, value in weights.items():
+                value.copy_(self.ends[name] / averaged)
+            self.ends = {}
+
+    def _learnt(self) -> dict[str, Tensor]:
+        """The weights that rehearsal changes, by name; changing them changes the network."""
+        return {
+            f"{part}.{name}": value.detach()
+            for part in ("transition", "gate") for name, value in getattr(self.model, part).named_parameters()
+        }
 
     def teach(self, other: LociLooped) -> None:
         """Hand over what has been rehearsed; from now on pictures do not change it any more."""
@@ -195,6 +217,8 @@ class Consolidation:
         kept: dict[str, dict[str, Tensor]] = {"rehearsal_optimiser": named_state(self.model, self.optimiser)}
         if self.diary is not None:
             kept["diaries"] = self.diary.to_tensors()
+        if self.ends:
+            kept["rehearsal_ends"] = self.ends
         return kept
 
     def values(self) -> dict[str, Any]:
@@ -206,6 +230,7 @@ class Consolidation:
         self.recorded, self.updates = int(values["recorded"]), int(values["updates"])
         device = next(self.model.parameters()).device
         self.diary = Diary.from_tensors(tensors["diaries"]).to(device) if "diaries" in tensors else None
+        self.ends = {name: value.to(device) for name, value in tensors.get("rehearsal_ends", {}).items()}
         restore_state(self.model, self.optimiser, tensors.get("rehearsal_optimiser", {}))
 
 

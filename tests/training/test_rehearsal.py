@@ -9,11 +9,14 @@ import torch
 from toy_diary import NETWORK, network, straight_on
 
 from loci_looped.configs.rehearsal import RehearsalConfig
-from loci_looped.training.diary import Diary, joined, mirrored, random_holds
+from loci_looped.model import LociLooped
+from loci_looped.training.diary import Diary, joined, mirrored, random_holds, repainted
 from loci_looped.training.recognition import targets_of
 from loci_looped.training.rehearsal import comparable, gaps, live, opening_cost, rehearse
 from loci_looped.training.rollout import roll_out_errors
 
+SILENT = 1e-6
+"""GateL0RD's pressure on open gates is a gradient of its own, of about 1e-8 here, wherever a step was taken."""
 CALM = RehearsalConfig(noise=0.0, mirrored=False)
 
 
@@ -159,3 +162,41 @@ def test_a_slots_first_target_counts_from_when_it_took_its_object() -> None:
     chosen = torch.tensor([0, 0, 0, 0, 1, 1], dtype=torch.bool).view(-1, 1, 1)
     bound = torch.tensor([0, 0, 0, 1, 1, 1], dtype=torch.bool).view(-1, 1, 1)
     assert gaps(chosen, bound).flatten().tolist() == [0, 0, 0, 0, 2, 1]
+
+
+def test_repainted_things_move_as_before_and_look_alike_as_before() -> None:
+    diary = straight_on(clips=6)
+    painted = repainted(diary, 0.5, torch.Generator().manual_seed(3))
+    assert torch.equal(painted.sensed.position, diary.sensed.position)
+    before, after = diary.sensed.gestalt, painted.sensed.gestalt
+    assert not torch.equal(before, after)
+    assert torch.equal((before[0, :, 0] - before[0, :, 1]).abs(), (after[0, :, 0] - after[0, :, 1]).abs())
+    assert torch.equal((before - before[:1]).abs(), (after - after[:1]).abs())      # and over time
+
+
+def test_with_a_share_of_zero_nothing_is_repainted() -> None:
+    diary = straight_on(clips=2)
+    assert torch.equal(repainted(diary, 0.0, torch.Generator()).sensed.gestalt, diary.sensed.gestalt)
+
+
+def test_a_window_keeps_the_last_frame_from_teaching_the_first() -> None:
+    model, diary = network(), straight_on(clips=4)
+    places = diary.sensed.position.clone().requires_grad_()
+    diary = dataclasses.replace(diary, sensed=dataclasses.replace(diary.sensed, position=places))
+    live(model, diary, nobody(diary), learned=False, window=5).expected.position[-1].sum().backward()
+    assert places.grad is not None
+    assert (places.grad[:15].abs() < SILENT).all() and (places.grad[15:].abs() > 0.01).any()
+
+
+def test_alone_a_slot_does_not_hear_the_others() -> None:
+    for alone in (False, True):
+        torch.manual_seed(0)
+        model = LociLooped(dataclasses.replace(
+            NETWORK, extensions=dataclasses.replace(NETWORK.extensions, alone=alone)
+        ))
+        diary = straight_on(clips=2)
+        places = diary.sensed.position.clone().requires_grad_()
+        diary = dataclasses.replace(diary, sensed=dataclasses.replace(diary.sensed, position=places))
+        live(model, diary, nobody(diary), learned=False).expected.position[-1, :, 0].sum().backward()
+        assert places.grad is not None
+        assert bool((places.grad[:, :, 1].abs() < SILENT).all()) is alone
