@@ -7,7 +7,8 @@ import ast
 import pytest
 from documents import ROOT, commands, is_there, mistake, paths
 
-DOCUMENTS = ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "docs/architecture.md")
+PAGES = ("docs/index.md", "docs/films.md", "docs/lab.md", "docs/faq.md")
+DOCUMENTS = ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "docs/architecture.md", *PAGES)
 LONGEST_NAME = 70
 
 
@@ -23,7 +24,7 @@ def test_every_file_a_document_names_exists(document: str) -> None:
     assert sorted(name for name in named if not is_there(name)) == []
 
 
-@pytest.mark.parametrize("document", ["README.md", "CONTRIBUTING.md", "docs/architecture.md"])
+@pytest.mark.parametrize("document", ["README.md", "CONTRIBUTING.md", "docs/architecture.md", *PAGES])
 def test_every_command_a_document_names_can_be_typed(document: str) -> None:
     found = commands((ROOT / document).read_text(encoding="utf-8"))
     assert found

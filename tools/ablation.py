@@ -61,8 +61,8 @@ SWITCHES = (
     Switch("hold", "nobody is made to imagine, neither in rehearsal nor while diaries are recorded",
            "--rehearsal.hold 0 --rehearsal.recorded-hold 0"),
     Switch("costs", "open gates cost nothing (L0 0)", "--rehearsal.position-cost 0 --rehearsal.gestalt-cost 0"),
-    Switch("window", "back-propagation through one step", "--rehearsal.window 1"),
-    Switch("attention", "slots do not hear each other", "--model.extensions.alone"),
+    Switch("backward", "back-propagation through one step", "--rehearsal.backward 1"),
+    Switch("attention", "slots do not hear each other", "--model.transition.no-attention", NOISE),
     Switch("rules", "built-in velocity instead of learnt dynamics",
            "--model.extensions.innovation 0 --model.extensions.rules.displacement "
            "--model.extensions.rules.inertia 1 --model.extensions.rules.deviation 0.002"),
@@ -73,7 +73,7 @@ SWITCHES = (
            "--rehearsal.recognised 0"),
     Switch("explained", "what a slot sees may be its own imagination", "--rehearsal.explained 0"),
     Switch("follows", "readings of hidden things stay where they were recorded", "--rehearsal.no-follows"),
-    Switch("remembered", "diaries of the last round alone", "--rehearsal.remembered 208"),
+    Switch("remembered", "diaries of the last round alone", "--rehearsal.remembered 0"),
 )
 """In the order in which they are trained: what we most wanted to know comes first."""
 
@@ -218,7 +218,7 @@ def table(rows: list[Row], before: str) -> str:
         f"rounds of rehearsal, where the recipe has {len(RECIPES[RECIPE].rehearsal.rounds_at)}, with some fields "
         f"changed, then `loci evaluate RUN {shlex.join(SCENES)}` with the gate that is named or the learned one: 64 "
         "validation scenes, not the test seeds. `python tools/ablation.py --list` prints every command in full. "
-        f"Changes are made at update {SEES}, where rehearsal begins, in a branch of the unchanged run of the same seed. "
+        f"Changes are made at update {SEES}, where rehearsal begins, in a branch of the unchanged run of that seed. "
         "Errors are in percent of the diagonal, with the 95 % intervals of `loci evaluate`; *tracked* are the movers "
         "whose slot is still with them when they are last seen, of those that were found.",
         "",

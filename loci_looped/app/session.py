@@ -153,7 +153,7 @@ class Session:
 
 def told(seen: FrameResult) -> tuple[dict[str, Any], dict[str, Part]]:
     """One frame for the page: numbers in the header, pictures as parts."""
-    percept, nearness = seen.percept, seen.belief.nearness[0]
+    percept, nearness, phantoms = seen.percept, seen.belief.nearness[0], seen.phantoms
     slots = [
         {
             "bound": bool(seen.bound[k]), "position": _rounded(percept.position[k]),
@@ -161,6 +161,7 @@ def told(seen: FrameResult) -> tuple[dict[str, Any], dict[str, Part]]:
             "gestalt": _rounded(percept.gestalt[k], 3), "nearness": round(float(nearness[k]), 4),
             "occlusion": round(float(seen.occlusion[k]), 4), "gate": _rounded(seen.gate[k], 4),
             "surprise": round(float(seen.surprise[k]), 6),
+            "phantom": phantoms is not None and bool(phantoms[k]),
         }
         for k in range(seen.bound.shape[0])
     ]

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import tyro
 
+from loci_looped.cli.checks import check_folder, check_seed
+
 
 @dataclass(frozen=True)
 class Arguments:
@@ -22,6 +24,8 @@ class Arguments:
 
 def main(argv: list[str]) -> int:
     arguments = tyro.cli(Arguments, args=argv, prog="loci demo")
+    check_seed(arguments.seed)
+    check_folder(arguments.out)
 
     import textwrap
 

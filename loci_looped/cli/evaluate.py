@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import tyro
 
+from loci_looped.cli.checks import check_at_least, check_file, check_seed
 from loci_looped.configs.experiments import BATCH, MODES, PAIRS, PROBABILITIES, STEPS, ExperimentName, Mode
 from loci_looped.configs.network import GateKind, Placement
 from loci_looped.configs.scenes import VIOLATIONS, BallsScenario, ViolationKind
@@ -62,6 +63,8 @@ class Arguments:
     """A folder of .clip files (loci generate) instead of generated scenes."""
     lpips: bool = True
     """interruptions: also LPIPS, if its weights have been fetched."""
+    films: Path | None = None
+    """imagination: a folder for the first sequences as imagined, beside the true ones, 90 frames each."""
     json: Path | None = None
     """Write every number to this file."""
     table: Path | None = None
@@ -75,7 +78,7 @@ class Arguments:
 def main(argv: list[str]) -> int:
     arguments = tyro.cli(Arguments, args=argv, prog="loci evaluate")
     os.environ.setdefault("OMP_NUM_THREADS", "1")       # before torch is loaded: each of our threads has a core
-    _check_writable(arguments)
+    _check(arguments)
 
     import torch
 
@@ -91,6 +94,8 @@ def main(argv: list[str]) -> int:
         modes=arguments.modes, scenario=arguments.scenario, steps=arguments.steps, placement=arguments.placement,
         clips=arguments.clips, lpips=arguments.lpips, batch=arguments.batch, workers=arguments.threads,
     )
+    if arguments.films is not None and arguments.experiment != "imagination":
+        raise LociError("--films shows what is imagined, which --experiment imagination measures: name that one.")
     models = [open_model(name) for name in (arguments.what, *arguments.beside)]
     begun = time.monotonic()
     with _Bar() as bar:
@@ -178,14 +183,22 @@ def _write(evaluation: Evaluation, arguments: Arguments) -> list[str]:
         written.append(f"{len(evaluation.results.rows)} numbers written to {arguments.json}")
     if arguments.table is not None:
         written.append(f"{evaluation.write_table(arguments.table)} rows written to {arguments.table}")
+    if arguments.films is not None:
+        files = evaluation.write_films(arguments.films)
+        written.append(f"{len(files)} pictures and films in {arguments.films}")
     return written
 
 
-def _check_writable(arguments: Arguments) -> None:
-    """Before minutes of work: can the results be written where they are wanted?"""
-    for path in (arguments.json, arguments.table):
-        if path is not None and (path.is_dir() or (path.parent.exists() and not os.access(path.parent, os.W_OK))):
-            raise LociError(f"{path} cannot be written: it is a folder, or its folder does not let you.")
+def _check(arguments: Arguments) -> None:
+    """Before minutes of work: are the numbers possible, and can the results be written where they are wanted?"""
+    check_seed(arguments.seed)
+    for flag, value in (("--scenes", arguments.scenes), ("--pairs", arguments.pairs), ("--steps", arguments.steps),
+                        ("--threads", arguments.threads), ("--batch", arguments.batch)):
+        if value is not None:
+            check_at_least(value, 1, flag)
+    for flag, path in (("--json", arguments.json), ("--table", arguments.table)):
+        if path is not None:
+            check_file(path, flag)
 
 
 def _command(argv: list[str]) -> str:

@@ -8,6 +8,8 @@ from typing import Literal
 
 import tyro
 
+from loci_looped.cli.checks import check_folder
+
 
 @dataclass(frozen=True)
 class Arguments:
@@ -23,11 +25,13 @@ class Arguments:
 
 def main(argv: list[str]) -> int:
     arguments = tyro.cli(Arguments, args=argv, prog="loci export")
+    check_folder(arguments.out)
 
-    from loci_looped.inference.export import deviation, write_graphs
+    from loci_looped.inference.export import check_packages, deviation, write_graphs
     from loci_looped.inference.networks import load
     from loci_looped.utils.errors import LociError
 
+    check_packages(arguments.form)
     model = load(arguments.network)
     for path in write_graphs(arguments.out, model, arguments.form):
         print(f"{path}  {path.stat().st_size / 1e6:.1f} MB")

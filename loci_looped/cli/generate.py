@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import tyro
 
+from loci_looped.cli.checks import check_at_least, check_folder, check_seed
 from loci_looped.configs.scenes import GeneratedKind, Layout, Split
 from loci_looped.utils.errors import LociError
 
@@ -47,6 +48,9 @@ class Arguments:
 
 def main(argv: list[str]) -> int:
     arguments = tyro.cli(Arguments, args=argv, prog="loci generate")
+    check_at_least(arguments.count, 1, "--count")
+    check_seed(arguments.seed)
+    check_folder(arguments.out)
 
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn

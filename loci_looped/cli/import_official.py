@@ -7,6 +7,7 @@ from pathlib import Path
 
 import tyro
 
+from loci_looped.cli.checks import check_folder
 from loci_looped.utils.errors import LociError
 
 
@@ -28,6 +29,7 @@ class Arguments:
 
 def main(argv: list[str]) -> int:
     arguments = tyro.cli(Arguments, args=argv, prog="loci import-official")
+    check_folder(arguments.out)
 
     import dataclasses
 

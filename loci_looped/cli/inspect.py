@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import tyro
 
+from loci_looped.cli.checks import check_at_least, check_file
 from loci_looped.utils.errors import LociError
 
 if TYPE_CHECKING:
@@ -31,12 +32,13 @@ class Arguments:
 
 def main(argv: list[str]) -> int:
     arguments = tyro.cli(Arguments, args=argv, prog="loci inspect")
+    check_at_least(arguments.clips, 1, "--clips")
+    if arguments.out is not None:
+        check_file(arguments.out, "--out")
 
     from loci_looped.data.store.collection import open_collection
     from loci_looped.viz.contact_sheet import write_sheet
 
-    if arguments.clips < 1:
-        raise LociError(f"--clips is at least 1, not {arguments.clips}.")
     collection = open_collection(arguments.path)
     some = sorted({round(i * (len(collection) - 1) / max(1, arguments.clips - 1)) for i in range(arguments.clips)})
     print(f"{collection.path}: {collection.kind}, {len(collection)} in all")

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import tyro
 
+from loci_looped.cli.checks import check_file, check_seed
 from loci_looped.utils.errors import LociError
 
 if TYPE_CHECKING:
@@ -39,6 +40,10 @@ def main(argv: list[str]) -> int:
     os.environ.setdefault("OMP_NUM_THREADS", "1")
     if not arguments.what:
         raise LociError("There is nothing to report: name results (loci evaluate --json FILE), a run or a network.")
+    check_seed(arguments.seed)
+    for flag, path in (("--out", arguments.out), ("--markdown", arguments.markdown), ("--into", arguments.into)):
+        if path is not None:
+            check_file(path, flag)
     wanted = arguments.out is not None or (arguments.markdown is None and arguments.into is None)
     sorted_out = _sort_out(arguments.what)
     if not sorted_out.results and not wanted:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
+from loci_looped.cli.checks import check_folder, check_training
 from loci_looped.configs.recipes import ABOUT, RECIPES
 from loci_looped.utils.errors import LociError
 from loci_looped.utils.lock import locked
@@ -73,12 +74,12 @@ def main(argv: list[str]) -> int:
     from rich.console import Console
 
     from loci_looped.configs.recipes import recipe
-    from loci_looped.training.branch import starting_point
-    from loci_looped.training.resume import config_of, resumed_config
-    from loci_looped.utils.checkpoint import newest_checkpoint
 
     console = Console(stderr=True)
     if line.resume is not None:
+        from loci_looped.training.resume import config_of, resumed_config
+        from loci_looped.utils.checkpoint import newest_checkpoint
+
         folder = line.resume
         with _held(folder):         # before reading: whoever holds it may be about to write a newer checkpoint
             found = _reading(lambda: newest_checkpoint(folder / "checkpoints"), console)
@@ -90,7 +91,11 @@ def main(argv: list[str]) -> int:
     assert line.recipe is not None
     config, where = parse(line.rest, recipe(line.recipe), prog=f"loci train {line.recipe}")
     folder = where.out or Path("runs") / f"{config.name}-seed{config.seed}"
+    check_folder(folder)
     other = line.start_from
+
+    from loci_looped.training.branch import starting_point
+
     start = _reading(lambda: starting_point(other, line.start_update), console) if other is not None else None
     with _held(folder):
         return _train(config, folder, where, start, other, console)
@@ -166,6 +171,7 @@ def parse(words: list[str], default: TrainConfig, prog: str) -> tuple[TrainConfi
         everything, args=words, prog=prog, default=everything(default, Where()),
         description="Train a network. Every field of the recipe can be changed; its present value is in brackets.",
     )
+    check_training(chosen.config)
     return chosen.config, chosen.where
 
 
@@ -186,6 +192,7 @@ def _train(
     import torch
 
     from loci_looped.training.branch import branch_of, take_over_log
+    from loci_looped.training.diagnostics import too_short
     from loci_looped.training.distributed import join
     from loci_looped.training.log import RunLog
     from loci_looped.training.loop import CHECKPOINTS, Trainer
@@ -221,6 +228,9 @@ def _train(
             trainer.run(log)
             ended = "Finished" if trainer.is_over else "Stopped"
             log.say(f"{ended} after {trainer.update} updates, {trainer.seconds / 60:.1f} minutes of training.")
+            usual = RECIPES[config.name].updates if config.name in RECIPES else None
+            if trainer.is_over and (sentence := too_short(trainer.update, usual)):
+                log.say(sentence)
             if not trainer.is_over:
                 log.say(f"Go on with: loci train --resume {folder}")
     finally:

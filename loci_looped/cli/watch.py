@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import tyro
 
+from loci_looped.cli.checks import check_folder
 from loci_looped.utils.errors import LociError
 
 if TYPE_CHECKING:
@@ -40,37 +41,44 @@ class Arguments:
     """Watch every n-th frame. Without it, so many of a film that there are about 8 in a second, as networks expect."""
     all: bool = False
     """Watch long films to the end."""
+    masks: bool = False
+    """Also write masks (masks.npz, and as COCO masks-visible.json, masks-whole.json) and tracks (MOT: tracks.csv)."""
     live: bool = False
     """Also show it in a window while it is being watched."""
 
 
 def main(argv: list[str]) -> int:
     arguments = tyro.cli(Arguments, args=argv, prog="loci watch")
+    whole = arguments.out or Path("watched-" + _plain(arguments.source))
+    check_folder(whole)
 
     import torch
 
     from loci_looped.data.formats.video import Selection
     from loci_looped.inference.networks import load
     from loci_looped.inference.stream import open_source, stored_clips
+    from loci_looped.viz.annotations import FILES
 
     torch.set_num_threads(1)            # at these sizes a second thread only gets in the way
     model = load(arguments.network)
     selection = Selection(arguments.start, arguments.stop, arguments.stride)
     stored = stored_clips(Path(arguments.source))
-    whole = arguments.out or Path("watched-" + _plain(arguments.source))
     # All are opened before the first is watched: what cannot be read is said at once.
     places = [(clip, whole / clip.stem) for clip in stored] if len(stored) > 1 else [(arguments.source, whole)]
     sources = [(open_source(place, selection, model.config.frame), folder) for place, folder in places]
     _refuse_endless([source for source, _ in sources], arguments)
     for source, folder in sources:
-        frames = watch_to_folder(model, source, folder, arguments.background, arguments.live)
+        frames = watch_to_folder(model, source, folder, arguments.background, arguments.live, arguments.masks)
         print(f"Watched {frames} frames of {source.name} with {arguments.network}.")
         print(f"Open {folder / 'index.html'} for the film with its curves; the numbers are in {folder / 'table.csv'}.")
+        if arguments.masks:
+            print(f"Masks and tracks: {', '.join(FILES)} in the same folder.")
     return 0
 
 
 def watch_to_folder(
-    model: object, source: Source, folder: Path, background: Path | None = None, live: bool = False
+    model: object, source: Source, folder: Path, background: Path | None = None, live: bool = False,
+    masks: bool = False,
 ) -> int:
     """Watch the source once and write everything; returns the number of frames."""
     from rich.progress import Progress, TextColumn
@@ -80,6 +88,7 @@ def watch_to_folder(
     from loci_looped.inference.watch import watch
     from loci_looped.model.loci import LociLooped
     from loci_looped.utils.atomic import replacing
+    from loci_looped.viz.annotations import Annotations
     from loci_looped.viz.canvas import Picture
     from loci_looped.viz.history import History
     from loci_looped.viz.page import Section, write_page
@@ -89,6 +98,7 @@ def watch_to_folder(
 
     assert isinstance(model, LociLooped)
     history, board = History(), Storyboard(source.name)
+    annotations = Annotations() if masks else None
     window = Window(source.name) if live else None
     frames = 0
     with (
@@ -105,6 +115,8 @@ def watch_to_folder(
             for seen in watch(model, source, background=background):
                 history.add(seen)
                 table.add(seen)
+                if annotations is not None:
+                    annotations.add(seen)
                 frames += 1
                 progress.update(task, advance=1)
                 picture = board.draw(seen)
@@ -113,6 +125,8 @@ def watch_to_folder(
                     return
 
         write_film(folder / "film.mp4", pictures(), fps=min(source.fps, 60.0))
+    if annotations is not None:
+        annotations.write(folder)
     write_timeline(folder / "curves.png", timeline(history, source.events, source.name))
     lead = (
         "On the left what the network sees, with its beliefs drawn on it: outlines are whole where an object is seen "

@@ -95,17 +95,17 @@ class Extensions:
     identity_start: bool = False
     """Transition: it begins by keeping the gestalt's bits, as small gains make it begin by keeping place and size. A
     start, not a rule: every weight is free to leave it."""
+    relation: int = 0
+    """Transition: slots also hear what each of the others is to them, by a message network of this width for every
+    pair; it begins silent. Attention over absolute codes finds distances hard. 0 leaves it out."""
     forgets: bool = False
     """Transition: a slot that holds no object remembers none, so that the next one it takes has no past."""
-    alone: bool = False
-    """Transition: slots do not hear each other; what attention is worth is seen without it."""
     rules: Rules = field(default_factory=Rules)
 
     def __post_init__(self) -> None:
-        if self.patience < 0 or self.innovation < 0:
-            raise ValueError(
-                f"extensions.patience {self.patience} and extensions.innovation {self.innovation} must not be negative."
-            )
+        for name in ("patience", "innovation", "relation"):
+            if getattr(self, name) < 0:
+                raise ValueError(f"extensions.{name} is {getattr(self, name)}, but it must not be negative.")
         if self.innovation and self.rules.displacement:
             raise ValueError(
                 "extensions.innovation and extensions.rules.displacement both tell the transition about motion: "
@@ -115,7 +115,7 @@ class Extensions:
     @property
     def learns_motion(self) -> bool:
         """Does the transition differ from the paper's in what it hears, how it starts or what it forgets?"""
-        return bool(self.innovation or self.identity_start or self.forgets or self.alone)
+        return bool(self.innovation or self.identity_start or self.forgets)
 
     def used(self) -> list[str]:
         """The names of what differs from the paper's network."""

@@ -43,6 +43,8 @@ class DecoderConfig:
 class TransitionConfig:
     kind: TransitionKind = "standard"
     """"standard": one memory per recurrent layer; "shared": one memory and an exchange code shared by all layers."""
+    attention: bool = True
+    """Slots hear each other by attention, as in the paper."""
     heads: int = 2
     layers: int = 2
     multiplier: int = 2

@@ -26,6 +26,9 @@ _SMALL = TrainConfig(
     loss=_SMALL_LOSS, curriculum=_SMALL_CURRICULUM, warm_up=8, warm_up_updates=False, validate_every=1000,
 )
 
+_SEEING = dataclasses.replace(_SMALL_CURRICULUM, updates=4_200, glimpse=9, gate_from=4_200, hold=0.0)
+"""First it learns to see: stills, then glimpses, of which only the present is painted. Then it rehearses."""
+
 RECIPES: dict[str, TrainConfig] = {
     "adept": TrainConfig(
         name="adept", model=NETWORKS["adept"],
@@ -60,10 +63,12 @@ RECIPES: dict[str, TrainConfig] = {
     "adept-small": _SMALL,
     "adept-learnt": dataclasses.replace(
         _SMALL, name="adept-learnt", model=NETWORKS["adept-learnt"],
-        # First it learns to see: stills, then glimpses, of which only the present is painted. Then it rehearses.
         loss=dataclasses.replace(_SMALL_LOSS, prediction=0.0, reconstruction=1.0, position_change=0.0),
-        curriculum=dataclasses.replace(_SMALL_CURRICULUM, updates=4_200, glimpse=9, gate_from=4_200, hold=0.0),
-        rehearsal=RehearsalConfig(rounds_at=(4_200,) * 6, updates=400),
+        curriculum=_SEEING,
+        rehearsal=RehearsalConfig(
+            rounds_at=(4_200,) * 6, updates=400, clips=304, remembered=608, last_learning_rate=5e-4, averaged=3,
+            hold=0.1, alike=0.15, longest_gap=3, repainted=0.15, position_cost=0.4, gestalt_cost=0.03,
+        ),
     ),
     "clevrer-small": dataclasses.replace(
         _SMALL, name="clevrer-small", model=NETWORKS["clevrer-small"],
@@ -73,7 +78,18 @@ RECIPES: dict[str, TrainConfig] = {
     "balls-small": dataclasses.replace(
         _SMALL, name="balls-small", model=NETWORKS["balls-small"],
         data=DataConfig(world="balls-interaction", batch=8, clips=600),
-        curriculum=dataclasses.replace(_SMALL_CURRICULUM, blackout_from=0.1, blackout_to=0.45, blackout_every=200),
+        loss=dataclasses.replace(_SMALL_LOSS, prediction=0.0, reconstruction=1.0, position_change=0.0),
+        curriculum=dataclasses.replace(
+            _SEEING, updates=2_600, foreground_until=1_000, still_until=1_000, colours_from=500, background_from=1_000,
+            background_over=300, gate_from=2_600,
+        ),
+        # All balls are in plain sight, so eyes may stay open; and the box has all symmetries of the square.
+        rehearsal=RehearsalConfig(
+            rounds_at=(2_600,) * 2, clips=120, updates=900, batch=128, window=20, together=0.9, hold=0.05, hold_from=6,
+            hold_to=12, last_learning_rate=2e-3, gate_open=0.5, noise=0.005, recognised=0.0, square=True,
+            position_cost=0.01,
+        ),
+        validate_every=1300, validation_scenes=8,
     ),
 }
 

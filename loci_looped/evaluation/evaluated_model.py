@@ -13,6 +13,7 @@ import torch
 from loci_looped.baselines.kalman import KalmanTracker
 from loci_looped.baselines.protocol import VideoModel
 from loci_looped.configs.network import Placement
+from loci_looped.configs.recipes import RECIPES
 from loci_looped.configs.training import TrainConfig
 from loci_looped.data.clip import Clip
 from loci_looped.inference.networks import (
@@ -70,11 +71,19 @@ def open_model(name_or_path: str) -> EvaluatedModel:
     manifest = read_manifest(place)
     facts: dict[str, Any] = {
         "kind": "network", "weights_sha256": hashlib.sha256((place / WEIGHTS).read_bytes()).hexdigest(),
-        **{name: manifest[name] for name in REPORTED if name in manifest},
+        **{name: manifest[name] for name in REPORTED if name in manifest}, **_world(manifest),
     }
     folder = Path(name_or_path)
     name = folder.name if folder.is_dir() and folder.name not in ("network", "") else name_or_path
     return EvaluatedModel(name, network, facts, network.config.frame)
+
+
+def _world(manifest: dict[str, Any]) -> dict[str, str]:
+    """The scenes a network was trained on, as far as its manifest tells; older ones name only their recipe."""
+    if "world" in manifest:
+        return {"world": str(manifest["world"])}
+    known = RECIPES.get(manifest.get("recipe", ""))
+    return {} if known is None else {"world": known.data.world}
 
 
 def _from_checkpoint(run: Path) -> EvaluatedModel:
@@ -87,6 +96,7 @@ def _from_checkpoint(run: Path) -> EvaluatedModel:
     network = network_of(checkpoint)
     facts = {
         "kind": "checkpoint of an unfinished run", "weights_sha256": digest, "recipe": config.name, "seed": config.seed,
-        "updates": checkpoint.update, "minutes": round(float(checkpoint.values.get("seconds", 0.0)) / 60, 1),
+        "world": config.data.world, "updates": checkpoint.update,
+        "minutes": round(float(checkpoint.values.get("seconds", 0.0)) / 60, 1),
     }
     return EvaluatedModel(run.name, network, facts, network.config.frame)

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import copy
 import dataclasses
+import importlib.util
+import io
 import json
 import logging
 import warnings
@@ -23,13 +25,14 @@ from loci_looped import __version__
 from loci_looped.inference.run import scan
 from loci_looped.model import WARM_UP_STEPS, LociConfig, LociLooped, LociState, StepOutput
 from loci_looped.model.state import TensorTree
-from loci_looped.utils.atomic import replacing, write_text
+from loci_looped.utils.atomic import write_bytes, write_text
 from loci_looped.utils.errors import LociError
 
 Form = Literal["torch", "onnx"]
 Graph = Literal["warmup", "step"]
 GRAPHS: tuple[Graph, ...] = ("warmup", "step")
 SIGNATURE = "signature.json"
+NEEDED: dict[Form, tuple[str, ...]] = {"torch": (), "onnx": ("onnx", "onnxscript", "onnxruntime")}
 SUFFIX: dict[Form, str] = {"torch": ".pt2", "onnx": ".onnx"}
 
 
@@ -100,30 +103,46 @@ def capture(model: LociLooped, *, warmup: bool) -> Captured:
     return Captured(program, model.config, tuple(n for n, _ in inputs), tuple(n for n, _ in outputs), example)
 
 
+def check_packages(form: Form) -> None:
+    """Is there all that this form needs? Tracing a network takes a while, so it is asked first."""
+    missing = [name for name in NEEDED[form] if importlib.util.find_spec(name) is None]
+    if missing:
+        raise LociError(
+            f"The form {form} needs {' and '.join(missing)}: pip install 'loci-looped[export]', or write the form "
+            "\"torch\", which needs nothing more."
+        )
+
+
 def write_graphs(folder: str | Path, model: LociLooped, form: Form) -> list[Path]:
     """Write both graphs, and a signature that names and shapes everything that goes in and comes out."""
+    check_packages(form)
     return [write_graph(folder, capture(model, warmup=graph == "warmup"), graph, form) for graph in GRAPHS]
 
 
 def write_graph(folder: str | Path, captured: Captured, graph: Graph, form: Form) -> Path:
     """Write one graph; the signature is the same for both."""
     path = Path(folder) / f"{graph}{SUFFIX[form]}"
-    with replacing(path) as temporary:
-        if form == "onnx":
-            to_onnx(captured).save(str(temporary))
-        else:
-            torch.export.save(captured.program, temporary)
+    # First in memory: on a full disk the writers of torch and ONNX end the whole program.
+    write_bytes(path, onnx_bytes(captured) if form == "onnx" else torch_bytes(captured))
     write_text(path.with_name(SIGNATURE), json.dumps(signature(captured), indent=2) + "\n")
     return path
 
 
+def torch_bytes(captured: Captured) -> bytes:
+    """The graph as a .pt2 file."""
+    content = io.BytesIO()
+    torch.export.save(captured.program, content)
+    return content.getvalue()
+
+
+def onnx_bytes(captured: Captured) -> bytes:
+    """The graph as an .onnx file; needs the extra `export`."""
+    return bytes(to_onnx(captured).model_proto.SerializeToString())
+
+
 def to_onnx(captured: Captured) -> Any:
     """The graph in ONNX; needs the extra `export`."""
-    try:
-        import onnx  # noqa: F401
-        import onnxscript  # noqa: F401
-    except ImportError:
-        raise LociError("ONNX needs more packages: pip install 'loci-looped[export]'.") from None
+    check_packages("onnx")
     logging.getLogger("torch.onnx").setLevel(logging.ERROR)     # it laments packages nobody needs here
     with warnings.catch_warnings(action="ignore"):
         return torch.onnx.export(
@@ -138,10 +157,9 @@ def open_graph(path: Path) -> Callable[..., Sequence[Tensor]]:
     if path.suffix == SUFFIX["torch"]:
         module = torch.export.load(path).module()
         return lambda *tensors: module(*tensors)
-    try:
-        import onnxruntime
-    except ImportError:
-        raise LociError("Running ONNX needs more packages: pip install 'loci-looped[export]'.") from None
+    check_packages("onnx")
+    import onnxruntime
+
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = torch.get_num_threads()
     session = onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])

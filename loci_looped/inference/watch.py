@@ -16,9 +16,10 @@ import torch
 from torch import Tensor
 
 from loci_looped.data.clip import ObjectTruth
-from loci_looped.data.coordinates import resize
+from loci_looped.data.coordinates import resize, to_pixels
 from loci_looped.data.formats.images import shape_note
 from loci_looped.data.formats.video import NATURAL, Selection
+from loci_looped.data.presence import at_no_object
 from loci_looped.inference.belief import Belief, believe_now, screen_slot, slot_on
 from loci_looped.inference.pixels import to_picture, to_tensor
 from loci_looped.inference.run import scan
@@ -74,6 +75,16 @@ class FrameResult:
     def bound(self) -> Tensor:
         """(K,) bool: does the slot hold an object?"""
         return self.output.bound[0]
+
+    @property
+    def phantoms(self) -> Tensor | None:
+        """(K,) bool: the slot believes in something that is not there. None where the truth is not known."""
+        if self.truth is None:
+            return None
+        size = self.frame.shape[0], self.frame.shape[1]
+        places = to_pixels(self.percept.position.numpy().astype(np.float64), size)
+        hidden = (self.bound & (self.occlusion >= 1)).numpy()
+        return self.bound & torch.from_numpy(at_no_object(places[None], hidden[None], self.truth)[0])
 
     def imagined(self, without: int | None = None) -> Picture:
         """(H, W, 3) the scene as believed; without the given slot, one sees what it hides."""

@@ -53,6 +53,11 @@ def _check_picture(name: str, picture: Tensor, config: LociConfig) -> None:
     if torch.compiler.is_compiling():
         return
     height, width = config.frame
+    if not isinstance(picture, Tensor):
+        raise ValueError(
+            f"The {name} is a {type(picture).__name__}, but a tensor (batch, 3, {height}, {width}) is needed: "
+            "torch.from_numpy(...) makes one of an array; colours go before rows and lie in [0, 1]."
+        )
     if picture.ndim != 4 or picture.shape[1] != 3 or picture.shape[0] < 1:
         raise ValueError(f"The {name} must be (batch, 3, {height}, {width}) in RGB, but it is {tuple(picture.shape)}.")
     if not picture.is_floating_point():

@@ -28,6 +28,7 @@ from .extensions.letting_go import letting_go
 from .extensions.opening import OpenUntilBound
 from .extensions.painted_objects import PaintedObjects
 from .extensions.recruiting import EagerRecruiter
+from .extensions.relation import RelationTransition
 from .extensions.rules import RuleGate, RuleTransition
 from .gate import PerceptGate
 from .losses import position_change
@@ -88,6 +89,7 @@ def parts_of(config: LociConfig) -> Parts:
         ),
         transition=made_of(
             Transition, (beyond.rules.of_motion, RuleTransition), (beyond.learns_motion, InnovationTransition),
+            (beyond.relation > 0, RelationTransition),
         ),
         decoder=made_of(
             Decoder, (beyond.aligned_grid, AlignedDecoder), (beyond.painted_objects, PaintedObjects),

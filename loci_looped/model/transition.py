@@ -64,6 +64,14 @@ class SlotAttention(nn.Module):
         return result
 
 
+class NoAttention(nn.Module):
+    """Slots do not hear each other."""
+
+    def forward(self, x: Tensor, attention_mask: Tensor | None) -> Tensor:
+        del attention_mask
+        return x
+
+
 class RecurrentLayer(nn.Module):
     """x + gain · GateL0RD(x), on (B, K, N)."""
 
@@ -90,7 +98,8 @@ class Transition(nn.Module):
         gain, embedded = transition.residual_gain, config.code_width * transition.multiplier
         self.embed = Embedding(config.code_width, embedded, gain)
         self.attention = nn.ModuleList(
-            SlotAttention(config.attention_width, transition.heads, gain) for _ in range(transition.layers)
+            SlotAttention(config.attention_width, transition.heads, gain) if transition.attention else NoAttention()
+            for _ in range(transition.layers)
         )
         self.recurrent = nn.ModuleList(self.build_recurrent() for _ in range(transition.layers))
         self.read_out = Embedding(embedded, config.code_width, gain)
@@ -115,7 +124,7 @@ class Transition(nn.Module):
         """The codes to come. `alpha` (B, K, 2) and `sight` say how the percept came about; None is with eyes shut."""
         x = self.embed(torch.cat(self.inputs(percept, alpha, sight, memory), dim=-1))
         layers = self._shared if self.config.transition.kind == "shared" else self._standard
-        x, memory = layers(x, memory, attention_mask)
+        x, memory = layers(x, percept, memory, attention_mask)
         return self._codes(self.read_out(x), percept, noise), memory
 
     def inputs(self, percept: SlotCodes, alpha: Tensor, sight: Sight | None, memory: Memory) -> list[Tensor]:
@@ -128,18 +137,30 @@ class Transition(nn.Module):
         """The attention before a recurrent layer of the shared transition."""
         return [cast(SlotAttention, self.attention[layer])]
 
+    def related(
+        self, layer: int, x: Tensor, hidden: Tensor, percept: SlotCodes, attention_mask: Tensor | None
+    ) -> Tensor:
+        """Besides attention, what slots are to each other before a recurrent layer; in the paper nothing."""
+        del layer, hidden, percept, attention_mask
+        return x
+
     def gestalt_logits(self, logits: Tensor, percept: SlotCodes) -> Tensor:
         """The predicted bits, before they are rounded."""
         del percept
         return logits
 
-    def _standard(self, x: Tensor, memory: Memory, attention_mask: Tensor | None) -> tuple[Tensor, Memory]:
+    def _standard(
+        self, x: Tensor, percept: SlotCodes, memory: Memory, attention_mask: Tensor | None
+    ) -> tuple[Tensor, Memory]:
         hidden, history = list(memory.hidden), list(memory.history)
         for i, (attend, recur) in enumerate(zip(self.attention, self.recurrent, strict=True)):
-            x, hidden[i], history[i] = recur(attend(x, attention_mask), hidden[i], history[i])
+            x = self.related(i, attend(x, attention_mask), hidden[i], percept, attention_mask)
+            x, hidden[i], history[i] = recur(x, hidden[i], history[i])
         return x, dataclasses.replace(memory, hidden=tuple(hidden), history=tuple(history))
 
-    def _shared(self, x: Tensor, memory: Memory, attention_mask: Tensor | None) -> tuple[Tensor, Memory]:
+    def _shared(
+        self, x: Tensor, percept: SlotCodes, memory: Memory, attention_mask: Tensor | None
+    ) -> tuple[Tensor, Memory]:
         embedded = x.shape[-1]
         x = F.pad(x, (0, EXCHANGE_WIDTH))
         (hidden,), history = memory.hidden, list(memory.history)
@@ -147,7 +168,8 @@ class Transition(nn.Module):
             both = torch.cat([x, hidden], dim=-1)
             for attend in self.attention_layers(i):
                 both = attend(both, attention_mask)
-            x, hidden, history[i] = recur(both[..., : x.shape[-1]], hidden, history[i])
+            x = self.related(i, both[..., : x.shape[-1]], hidden, percept, attention_mask)
+            x, hidden, history[i] = recur(x, hidden, history[i])
         return x[..., :embedded], dataclasses.replace(memory, hidden=(hidden,), history=tuple(history))
 
     def _codes(self, out: Tensor, percept: SlotCodes, noise: torch.Generator | None) -> SlotCodes:

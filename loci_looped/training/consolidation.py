@@ -11,7 +11,18 @@ from torch import Tensor
 from loci_looped.configs.rehearsal import RehearsalConfig
 from loci_looped.model import GateKind, LociLooped
 from loci_looped.training.clips import TrainingClips
-from loci_looped.training.diary import SHORTEST, Diary, joined, mirrored, random_holds, record, repainted
+from loci_looped.training.diary import (
+    SHORTEST,
+    Diary,
+    joined,
+    mirrored,
+    random_holds,
+    record,
+    repainted,
+    shut_together,
+    turned,
+    windows,
+)
 from loci_looped.training.distributed import ProcessGroup
 from loci_looped.training.optimiser import clip_gradients, named_state, restore_state
 from loci_looped.training.rehearsal import rehearse
@@ -98,10 +109,11 @@ class Consolidation:
 
     def _remembered(self, new: Diary) -> Diary:
         """The newest diaries, with those of earlier rounds before them; held-out ones are the last of the new."""
-        if self.diary is None or self.recorded < 1 or self.diary.frames != new.frames:
-            return new.of_clips(slice(-self.config.remembered, None))
+        most = self.config.remembered
+        if not most or self.diary is None or self.recorded < 1 or self.diary.frames != new.frames:
+            return new
         earlier = self.diary.of_clips(slice(self.diary.clips - self._held_out()))
-        return joined([earlier, new]).of_clips(slice(-self.config.remembered, None))
+        return joined([earlier, new]).of_clips(slice(-max(most, new.clips), None))
 
     def _everyones(self, diary: Diary) -> Diary:
         if self.world.size == 1:
@@ -125,11 +137,14 @@ class Consolidation:
         rehearsed = self.diary.clips - self._held_out()
         chosen = torch.randint(rehearsed, (config.batch,), generator=draw)
         diary = self.diary.of_clips(chosen.to(self.diary.occlusion.device))
+        diary = windows(diary, config.window, draw) if config.window else diary
         diary = mirrored(diary, draw) if config.mirrored else diary
         diary = repainted(diary, config.repainted, draw) if config.repainted else diary
+        diary = turned(diary, draw) if config.square else diary
         hold = random_holds(
             (diary.frames, diary.clips, self.model.config.slots), config.hold, config.hold_from, config.hold_to, draw
         )
+        hold = shut_together(hold, config.together, config.hold_from, draw) if config.together else hold
         own = slice(self.world.rank, None, self.world.size)
         self.model.train()
         loss, parts = rehearse(
@@ -192,7 +207,7 @@ class Consolidation:
     def learning_rate(self) -> float:
         """From round to round it falls by the same share; within each round along a cosine to a hundredth."""
         first, last = self.config.learning_rate, self.config.last_learning_rate
-        base = first * (last / first) ** (self.round / max(1, self.config.rounds - 1))
+        base: float = first * (last / first) ** (self.round / max(1, self.config.rounds - 1))
         falling = 0.01 + 0.99 * (1 + math.cos(math.pi * self.done / self.config.updates)) / 2
         return base * min(1.0, (self.done + 1) / WARM_START) * falling
 

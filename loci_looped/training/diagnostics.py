@@ -14,11 +14,20 @@ def diagnose(
 ) -> dict[str, str]:
     """What is wrong, by kind, most serious first; empty while all is well. `means` are those of the training log."""
     found: dict[str, str] = {}
-    if update >= EARLY:
-        found |= _of_training(phase, means)
+    if update < EARLY:
+        return found
+    found |= _of_training(phase, means)
     if validation is not None:
         found |= _of_validation(phase, validation)
     return found
+
+
+def too_short(update: int, usual: int | None) -> str:
+    """A sentence about a run that ended before anything can be said about it; "" for the others."""
+    if update >= EARLY:
+        return ""
+    recipe = f", whose recipe has {usual}" if usual is not None else ""
+    return f"{update} updates are too few to tell whether this network learns{recipe}: what it says means little yet."
 
 
 def _of_training(phase: PhaseName, means: dict[str, float]) -> dict[str, str]:

@@ -126,6 +126,45 @@ def repainted(diary: Diary, share: float, generator: torch.Generator) -> Diary:
     return dataclasses.replace(diary, sensed=dataclasses.replace(diary.sensed, gestalt=gestalt))
 
 
+def turned(diary: Diary, generator: torch.Generator) -> Diary:
+    """The other symmetries of the square, each in half of the clips: top and bottom, rows and columns exchanged."""
+    chances = torch.rand(2, diary.clips, generator=generator, device=generator.device).to(diary.looked_at.device)
+    upside_down, transposed = (chances < 0.5).view(2, 1, -1, 1, 1)
+
+    def of(places: Tensor) -> Tensor:
+        rows, columns = places.unbind(-1)
+        places = torch.where(upside_down, torch.stack([-rows, columns], dim=-1), places)
+        return torch.where(transposed, places.flip(-1), places)
+
+    return dataclasses.replace(
+        diary, sensed=dataclasses.replace(diary.sensed, position=of(diary.sensed.position)),
+        looked_at=of(diary.looked_at),
+    )
+
+
+def windows(diary: Diary, frames: int, generator: torch.Generator) -> Diary:
+    """So many successive frames of each clip, beginning anywhere; all of them if there are no more."""
+    if frames >= diary.frames:
+        return diary
+    device = diary.occlusion.device
+    begin = torch.randint(diary.frames - frames + 1, (diary.clips,), generator=generator, device=generator.device)
+    times = begin.to(device) + torch.arange(frames, device=device).unsqueeze(1)             # (frames, B)
+    clips = torch.arange(diary.clips, device=device)
+    return diary.map(lambda leaf: leaf[times, clips])
+
+
+def shut_together(holds: Tensor, share: float, shortest: int, generator: torch.Generator, first: int = 4) -> Tensor:
+    """(T, B, K) bool: in this share of the clips every slot is held from a random frame on, for `shortest` frames or
+    more; the others are held as `holds` says."""
+    frames, clips, _ = holds.shape
+    device = generator.device
+    last = max(frames - shortest, first)
+    begin = torch.randint(first, last + 1, (clips,), generator=generator, device=device)
+    chosen = torch.rand(clips, generator=generator, device=device) < share
+    later = torch.arange(frames, device=device).unsqueeze(1) >= begin                           # (T, B)
+    return torch.where(chosen.view(1, -1, 1), later.unsqueeze(-1), holds)
+
+
 def random_holds(
     shape: tuple[int, int, int], begins: float, shortest: int, longest: int, generator: torch.Generator,
     first: int = 4,

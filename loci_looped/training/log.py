@@ -11,6 +11,7 @@ from typing import Any
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
+from loci_looped.data.formats.images import read_rgb
 from loci_looped.utils.atomic import write_text
 
 LOG = "log.jsonl"
@@ -88,6 +89,11 @@ class RunLog:
             for name, value in clean.items():
                 if isinstance(value, int | float):
                     self._board.add_scalar(f"{kind}/{name}", value, update)
+
+    def picture(self, name: str, update: int, path: Path) -> None:
+        """A picture that is on disk already, for TensorBoard."""
+        if self._board is not None:
+            self._board.add_image(name, read_rgb(path)[0], update, dataformats="HWC")
 
     def progress(self, update: int, phase: str, values: dict[str, float]) -> None:
         """The line of a terminal, with a bar and the time left; elsewhere one line after the other."""

@@ -108,7 +108,8 @@ class Trainer:
             rehearsed = self.consolidation.round > 0
             last = self._validate(*(("rehearsal", "learned") if rehearsed else (phase.name, phase.gate)), log)
             save_network(self.folder / INSIDE_RUN, self.network(), {
-                "recipe": self.config.name, "seed": self.config.seed, "updates": self.update,
+                "recipe": self.config.name, "world": self.config.data.world, "seed": self.config.seed,
+                "updates": self.update,
                 "minutes": round(self.seconds / 60, 1), "validation": last.to_json() if last else None,
             })
         return last
@@ -241,6 +242,7 @@ class Trainer:
         log.say(f"{self.update:>8} {found.line()}")
         strip = self.folder / STRIPS / f"update-{self.update:09d}.png"
         write_strip(network, self._scenes[0], gate, strip, f"{self.config.name}, update {self.update}")
+        log.picture("validation/strip", self.update, strip)
         self._complain(diagnose(self.update, phase, {}, found), log)
         return found
 

@@ -37,14 +37,14 @@ class Lived:
 
 def live(
     model: LociLooped, diary: Diary, hold: Tensor, *, learned: bool, noise: float = 0.0, follows: bool = True,
-    window: int = 0, generator: torch.Generator | None = None,
+    backward: int = 0, generator: torch.Generator | None = None,
 ) -> Lived:
     """Go through a diary frame by frame; `hold` (T, B, K) slots imagine, others perceive.
 
     learned: the gate decides; otherwise it is open. noise: on sensed places. follows: what is sensed of a hidden thing
     lies where the slot looks; as the slot now looks elsewhere than when the diary was written, the reading is moved
-    along as far as the thing was hidden. A reading that stayed would be a hint nobody gets. window: gradients go back
-    through so many frames; 0 is all of them.
+    along as far as the thing was hidden. A reading that stayed would be a hint nobody gets. backward: gradients go
+    back through so many frames; 0 is all of them.
     """
     regime = Regime(learning=True, generator=generator)
     places = diary.sensed.position
@@ -62,7 +62,7 @@ def live(
     before: SlotCodes | None = None
     expected, percepts, alphas = [], [], []
     for t, sensed in enumerate(readings):
-        if window and t % window == 0 and predicted is not None:
+        if backward and t % backward == 0 and predicted is not None:
             predicted, memory = predicted.detach(), memory.detach()
         previous = sensed if predicted is None else predicted.where(bound[t], sensed)
         if follows:
@@ -103,7 +103,7 @@ def rehearse(
 ) -> tuple[Tensor, dict[str, Tensor]]:
     """(loss, its parts and what the gates did) of living through a diary."""
     lived = live(
-        model, diary, hold, learned=learned, noise=config.noise, follows=config.follows, window=config.window,
+        model, diary, hold, learned=learned, noise=config.noise, follows=config.follows, backward=config.backward,
         generator=generator,
     )
     targets = targets_of(diary, config)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import secrets
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from loci_looped.utils.errors import LociError
@@ -27,7 +27,8 @@ def replacing(path: str | Path) -> Iterator[Path]:
         reason = error.strerror or str(error)
         raise LociError(f"{final} could not be written: {reason}. Nothing was left under that name.") from error
     finally:
-        temporary.unlink(missing_ok=True)
+        with suppress(OSError):         # where nothing could be written, nothing is left
+            temporary.unlink(missing_ok=True)
 
 
 def write_text(path: str | Path, text: str) -> None:

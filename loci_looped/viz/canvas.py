@@ -39,10 +39,27 @@ def factor_for(height: int, wanted: int) -> int:
 @lru_cache(maxsize=16)
 def font(size: int, bold: bool = False) -> ImageFont.FreeTypeFont:
     """DejaVu Sans, which matplotlib brings along: the same letters on every machine."""
+    return ImageFont.truetype(_font_file(bold), size)
+
+
+def _font_file(bold: bool = False) -> str:
     from matplotlib import get_data_path
 
     name = "DejaVuSans-Bold.ttf" if bold else "DejaVuSans.ttf"
-    return ImageFont.truetype(str(Path(get_data_path()) / "fonts" / "ttf" / name), size)
+    return str(Path(get_data_path()) / "fonts" / "ttf" / name)
+
+
+@lru_cache(maxsize=1)
+def _letters() -> frozenset[int]:
+    from matplotlib.ft2font import FT2Font
+
+    return frozenset(FT2Font(_font_file()).get_charmap())
+
+
+def legible(words: str) -> str:
+    """Words as they can be drawn: names in scripts that the font lacks (Chinese, say) get question marks in pictures;
+    pages and tables have them as they are."""
+    return "".join(letter if ord(letter) in _letters() or letter.isspace() else "?" for letter in words)
 
 
 class Sheet:
@@ -59,7 +76,7 @@ class Sheet:
         self, words: str, top: int, left: int, colour: Colour, size: int = 13, bold: bool = False, anchor: str = "la"
     ) -> None:
         """`anchor` is PIL's: first letter l, m, r across, second a (top), m (middle), s (baseline) down."""
-        self.pen.text((left, top), words, fill=colour, font=font(size, bold), anchor=anchor)
+        self.pen.text((left, top), legible(words), fill=colour, font=font(size, bold), anchor=anchor)
 
     def box(
         self, top: int, left: int, height: int, width: int, fill: Colour | None, radius: int = 0,

@@ -12,6 +12,7 @@ from PIL import Image, ImageDraw
 from loci_looped.data.clip import Clip, ObjectTruth
 from loci_looped.utils.atomic import replacing
 from loci_looped.utils.errors import LociError
+from loci_looped.viz.canvas import legible
 
 # Object colours of the mask rows: far apart in hue, readable on grey.
 INKS = np.array([(230, 60, 60), (60, 120, 230), (250, 190, 40), (60, 180, 90), (180, 80, 200), (40, 190, 200),
@@ -47,7 +48,7 @@ def _block(clip: Clip, columns: int, width: int, masks: bool) -> NDArray[np.uint
     rows = 2 if masks and clip.truth is not None else 1
     sheet = Image.new("RGB", (width, 2 * CAPTION + rows * (cell_height + MARGIN) + 2 * MARGIN), PAPER)
     pen = ImageDraw.Draw(sheet)
-    pen.text((MARGIN, 1), _fitted(pen, _title(clip), width - 2 * MARGIN), fill=INK)
+    pen.text((MARGIN, 1), _fitted(pen, legible(_title(clip)), width - 2 * MARGIN), fill=INK)
     for column, frame in enumerate(np.linspace(0, len(clip) - 1, columns).round().astype(int).tolist()):
         left, top = MARGIN + column * (cell_width + MARGIN), CAPTION + MARGIN
         pen.text((left + 1, top), str(frame), fill=FAINT)

@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 
 from loci_looped.data.clip import Event
 from loci_looped.utils.atomic import replacing
-from loci_looped.viz.canvas import Picture
+from loci_looped.viz.canvas import Picture, legible
 from loci_looped.viz.colours import hexadecimal, slot_colour, slot_name
 from loci_looped.viz.history import History
 
@@ -57,7 +57,7 @@ def timeline(
     if axes[0].get_legend_handles_labels()[0]:
         axes[0].legend(loc="upper left", fontsize=8, ncols=4, frameon=False)
     if title:
-        figure.suptitle(title, fontsize=11)
+        figure.suptitle(legible(title), fontsize=11, parse_math=False)     # a name with $ in it is no formula
     return figure
 
 

@@ -193,7 +193,8 @@ def test_a_scene_travels_in_a_link(page: Page, address: str) -> None:
     other.goto("about:blank")
     other.goto(f"{address}#scene=bm90IGEgc2NlbmU")
     until(other, "window.lab?.run.background !== null && window.lab !== undefined")
-    assert "usual one" in other.inner_text("#notice")
+    until(other, "!document.getElementById('notice').hidden")
+    assert "usual scene" in other.inner_text("#notice")
     other.goto("about:blank")
     other.goto(f"{address}#scene=eyJtb3ZlcnMiOlt7InNoYXBlIjoiZHJhZ29uIn1dfQ")      # {"movers":[{"shape":"dragon"}]}
     until(other, "window.lab?.run.background !== null && window.lab !== undefined")
@@ -215,6 +216,64 @@ def test_a_film_is_uploaded_and_a_text_file_in_its_clothes_is_refused(page: Page
     until(page, "window.lab.scene !== null && window.lab.run.background !== null")
     play_until(page, "window.lab.run.number >= 2")
     assert page.evaluate("window.lab.run.number") >= 2
+
+
+def test_an_error_goes_when_something_works_again(page: Page, tmp_path: Path) -> None:
+    """A refused upload stayed above the film that was accepted after it."""
+    (tmp_path / "notes.mp4").write_text("this is a text file, renamed")
+    write_film(tmp_path / "film.mp4", make_clip("vanish-control", 7, samples=1, size=(80, 120)).frames[:20], fps=25)
+    page.set_input_files("#film", tmp_path / "notes.mp4")
+    until(page, "!document.getElementById('notice').hidden")
+    page.set_input_files("#film", tmp_path / "film.mp4")
+    until(page, "window.lab.run.frames.length > 1")
+    assert page.is_hidden("#notice")
+
+
+def test_the_last_mover_cannot_be_taken_away_and_the_page_says_why(page: Page) -> None:
+    button = page.get_by_role("button", name="Take this mover away")
+    assert button.is_disabled() and "a scene needs one" in page.inner_text("#properties")
+    page.click("text=+ mover")
+    assert button.is_enabled() and "a scene needs one" not in page.inner_text("#properties")
+
+
+@pytest.mark.parametrize("link", ["scene=", "scene=%%%", "scene=abc$$$", "scene=bm90IGpzb24", "scene=e30"])
+def test_a_link_that_cannot_be_read_is_told(browser: Browser, address: str, link: str) -> None:
+    page = browser.new_context().new_page()
+    page.goto(f"{address}#{link}")
+    until(page, "window.lab?.run.background !== null && window.lab !== undefined")
+    until(page, "!document.getElementById('notice').hidden")
+    assert "scene in this link cannot be read" in page.inner_text("#notice")
+    page.context.close()
+
+
+def test_a_tab_too_many_is_told_the_reason(page: Page, browser: Browser, address: str) -> None:
+    contexts = [browser.new_context() for _ in range(8)]
+    pages = [context.new_page() for context in contexts]
+    for tab in pages[:-1]:
+        tab.goto(address)
+        until(tab, "window.lab?.run.background !== null && window.lab !== undefined")
+    pages[-1].goto(address)
+    until(pages[-1], "!document.getElementById('notice').hidden")
+    pages[-1].wait_for_timeout(300)             # the connection is closed after the reason was given
+    assert "8 tabs are using the lab already" in pages[-1].inner_text("#notice")
+    for context in contexts:
+        context.close()
+
+
+def test_the_page_says_when_something_is_believed_that_is_not_there(page: Page) -> None:
+    page.click("#play")
+    until(page, "window.lab.run.frames.length > 3")
+    page.click("#play")
+    settled(page)
+    for phantom in (True, False):
+        page.evaluate("""(phantom) => {
+            const { run, mind } = window.lab;
+            Object.assign(run.moment.slots[0], { bound: true, phantom });
+            mind.describe(run.moment);
+        }""", phantom)
+        assert page.is_visible("#phantom") is phantom
+        if phantom:
+            assert page.inner_text("#phantom") == "believes in something that is not there: 1"
 
 
 def test_everything_has_a_name_for_those_who_listen(page: Page) -> None:

@@ -1,17 +1,20 @@
 from __future__ import annotations
 
 import copy
+import dataclasses
 import json
 from typing import Any
 
 import numpy as np
 import pytest
+import torch
 
 from loci_looped.app.playback import ClipPlayback
 from loci_looped.app.scenes import EXAMPLES, example, lab_scene, opening_scene
 from loci_looped.app.session import Session
 from loci_looped.app.settings import Settings
 from loci_looped.app.wire import Part, pack, read_request, unpack
+from loci_looped.data.coordinates import from_pixels, inside
 from loci_looped.data.scenes.scene_json import describe
 from loci_looped.inference.watch import watch
 from loci_looped.model.loci import LociLooped
@@ -214,3 +217,28 @@ def test_requests_out_of_order_are_told_in_a_sentence(session: Session) -> None:
 def test_what_is_no_request_is_told_in_a_sentence(text: str) -> None:
     with pytest.raises(LociError):
         read_request(text)
+
+
+def test_a_slot_at_no_object_is_called_a_phantom(session: Session, network: LociLooped) -> None:
+    """The page is told what `at_no_object` says of the frame, and nothing where there is no truth."""
+    ask(session, "open", scene=scene())
+    for _ in range(12):
+        header, _ = ask(session, "next")
+    seen = session.last
+    assert seen is not None and seen.truth is not None
+    found = seen.phantoms
+    assert found is not None and [slot["phantom"] for slot in header["slots"]] == found.tolist()
+    assert dataclasses.replace(seen, truth=None).phantoms is None
+    # Every slot is put into the upper left corner of the wall, where nothing is, and then onto the true mover.
+    held = torch.ones_like(seen.output.bound)
+    assert inside(seen.truth.positions[0, 0], seen.truth.size)
+    mover = from_pixels(seen.truth.positions[0, 0].astype(np.float64), seen.truth.size)
+    for place, expected in (((-0.95, -0.95), True), (tuple(mover), False)):
+        percept = dataclasses.replace(
+            seen.output.percept, position=torch.tensor(place).float().expand_as(seen.output.percept.position)
+        )
+        output = dataclasses.replace(
+            seen.output, bound=held, percept=percept, occlusion=torch.zeros_like(seen.output.occlusion)
+        )
+        moved = dataclasses.replace(seen, output=output).phantoms
+        assert moved is not None and moved.tolist() == [expected] * network.config.slots

@@ -22,6 +22,7 @@ from loci_looped.evaluation.experiments import evaluation, recording, scoring
 from loci_looped.inference.networks import save_network
 from loci_looped.model import LociLooped
 from loci_looped.utils.checkpoint import Checkpoint, write_checkpoint
+from loci_looped.utils.errors import LociError
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -35,6 +36,12 @@ def cache(tmp_path_factory: pytest.TempPathFactory):  # type: ignore[no-untyped-
 def tiny() -> LociLooped:
     torch.manual_seed(0)
     return LociLooped(dataclasses.replace(preset("adept-small"), slots=3, gestalt=8, latent=(4, 6)))
+
+
+def square() -> LociLooped:
+    """A network for bouncing balls."""
+    torch.manual_seed(0)
+    return LociLooped(dataclasses.replace(preset("balls-small"), gestalt=8, latent=(4, 4)))
 
 
 @pytest.fixture(scope="module")
@@ -120,12 +127,35 @@ def test_interruptions_and_imagination_with_untrained_networks(network: str, tmp
     figures = rows(tmp_path / "i.json")
     assert figures["interruptions", "tiny", "learned", "0.2", "visible", "psnr"]["value"] > 5
     assert len((tmp_path / "i.csv").read_text().splitlines()) == 43
-    small = dataclasses.replace(preset("balls-small"), gestalt=8, latent=(4, 4))
-    balls = save_network(tmp_path / "balls", LociLooped(small))
+    balls = save_network(tmp_path / "balls", square())
     arguments = ["evaluate", str(balls), "-e", "imagination", "--scenes", "1", "--steps", "10", "--modes", "black"]
-    assert main([*arguments, "--json", str(tmp_path / "b.json")]) == 0
+    assert main([*arguments, "--json", str(tmp_path / "b.json"), "--films", str(tmp_path / "films")]) == 0
     figures = rows(tmp_path / "b.json")
     assert figures["imagination", "balls", "learned", "interaction", "black", "failed"]["value"] == 100
+    frozen, walls = (
+        figures["imagination", name, "interaction", "true places", "distance_sum"]["value"]
+        for name in ("frozen ball", "constant velocity with walls")
+    )
+    assert 1.0 < frozen < 2.5 and walls < frozen
+    assert sorted(path.suffix for path in (tmp_path / "films").iterdir()) == [".mp4", ".png"]
+
+
+def test_a_network_of_another_world_is_said_to_be_one(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    stranger = save_network(tmp_path / "stranger", square(), {"recipe": "balls-small"})
+    arguments = ["-e", "imagination", "--scenes", "1", "--steps", "10", "--modes", "black"]
+    assert main(["evaluate", str(stranger), *arguments, "--scenario", "occlusion"]) == 0
+    told = " ".join(capsys.readouterr().out.split())
+    assert "trained in the world balls-interaction, not in balls-occlusion" in told
+    at_home = save_network(tmp_path / "at-home", square(), {"recipe": "balls-small", "world": "balls-occlusion"})
+    assert main(["evaluate", str(at_home), *arguments, "--scenario", "occlusion"]) == 0
+    assert "trained in the world" not in capsys.readouterr().out
+
+
+def test_more_balls_than_slots_are_named(tmp_path: Path) -> None:
+    balls = save_network(tmp_path / "balls", square())
+    arguments = ["evaluate", str(balls), "-e", "imagination", "--scenes", "1", "--steps", "10", "--modes", "black"]
+    with pytest.raises(LociError, match="it has 6 balls, but the network has 3 slots"):
+        evaluate.main([*arguments[1:], "--scenario", "twolayer"])
 
 
 def test_clips_of_the_users_own(network: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -191,12 +221,13 @@ def test_a_run_under_way_is_measured_by_its_newest_checkpoint(tmp_path: Path) ->
     (["no-such-network"], "There is no network called 'no-such-network'"),
     (["kalman", "-e", "surprise"], "Kalman filter predicts none"),
     (["kalman", "-e", "interruptions"], "Kalman filter predicts none"),
-    (["kalman", "--scenes", "0"], "test set of 0 scenes is empty"),
+    (["kalman", "--scenes", "0"], "--scenes is 1 or more, not 0"),
     (["kalman", "--beside", "kalman"], "--experiment ablation"),
     (["NETWORK", "-e", "imagination"], "Bouncing balls are square"),
+    (["NETWORK", "--films", "FOLDER"], "--experiment imagination measures"),
     (["NETWORK", "-e", "surprise", "--movers", "2", "--scenes", "1"], "needs surprise scenes"),
     (["NETWORK", "-e", "interruptions", "--probabilities", "1.5"], "between 0 and 1"),
-    (["kalman", "--json", "FOLDER"], "cannot be written"),
+    (["kalman", "--json", "FOLDER"], "is a folder"),
     (["FOLDER"], "holds no network"),
 ])
 def test_mistakes_are_told(

@@ -78,8 +78,8 @@ def test_balls_regenerate_the_published_split(layout: str, file: str, capsys: py
 
 @pytest.mark.parametrize(("line", "words"), [
     (["vanish", "--size", "large", "--out", "x"], "such as 80x120"),
-    (["vanish", "--count", "0", "--out", "x"], "at least one clip"),
-    (["vanish", "--seed", "-1", "--out", "x"], "seeds from 0 on"),
+    (["vanish", "--count", "0", "--out", "x"], "--count is 1 or more"),
+    (["vanish", "--seed", "-1", "--out", "x"], "whole number from 0 on"),
     (["vanish", "--size", "4x6", "--out", "x"], "not 4x6"),
     (["vanish", "--layout", "clevrer", "--out", "x"], "native, adept"),
     (["vanish", "--split", "test", "--out", "x"], "Only bouncing balls"),

@@ -15,6 +15,7 @@ from loci_looped.configs.network import DecoderConfig, EncoderConfig, Transition
 from loci_looped.inference import export
 from loci_looped.inference import networks as storage
 from loci_looped.model import PRESETS, LociConfig, LociLooped, preset
+from loci_looped.utils.errors import LociError
 
 TINY = LociConfig(
     slots=3, gestalt=4, latent=(4, 5),
@@ -142,3 +143,30 @@ def test_presets_export(tmp_path: Path, name: str, form: export.Form) -> None:
     model = network(preset(name))
     assert [path.stem for path in export.write_graphs(tmp_path, model, form)] == ["warmup", "step"]
     assert export.deviation(tmp_path, model, form) < 1e-3
+
+
+@pytest.mark.parametrize("form", ["torch", "onnx"])
+def test_a_full_disk_is_a_sentence_and_leaves_nothing(
+    tmp_path: Path, captured: export.Captured, form: export.Form
+) -> None:
+    """A limit on the size of files stops the writers where a full disk would."""
+    resource = pytest.importorskip("resource")
+    pytest.importorskip("onnxscript")
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (2000, before[1]))
+    try:
+        with pytest.raises(LociError, match=r"step\.\w+ could not be written: File too large"):
+            export.write_graph(tmp_path, captured, "step", form)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    assert not list(tmp_path.iterdir())
+
+
+def test_missing_packages_are_noticed_before_anything_is_traced(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(export, "NEEDED", {"onnx": ("onnx", "no_such_package"), "torch": ()})
+    monkeypatch.setattr(export, "capture", lambda *_, **__: pytest.fail("traced"))
+    assert loci(["export", "adept-small", "--out", str(tmp_path / "graphs")]) == 2
+    told = capsys.readouterr().err
+    assert "needs no_such_package: pip install 'loci-looped[export]'" in told and not list(tmp_path.iterdir())

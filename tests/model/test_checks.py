@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 
@@ -32,6 +33,7 @@ def state(model: LociLooped) -> LociState:
         (torch.zeros(2, 3, 16, 20, dtype=torch.uint8), r"holds torch.uint8; divide by 255"),
         (torch.full((2, 3, 16, 20), 255.0), r"values from 255 to 255; colours must lie in \[0, 1\]"),
         (torch.full((2, 3, 16, 20), -0.5), "values from -0.5"),
+        (np.zeros((2, 3, 16, 20), np.float32), r"a ndarray, but a tensor \(batch, 3, 16, 20\) is needed: torch.from"),
         (torch.full((2, 3, 16, 20), float("nan")), "NaN or infinite values"),
         (torch.full((2, 3, 16, 20), float("inf")), "NaN or infinite values"),
     ],

@@ -15,7 +15,8 @@ ROOT = Path(__file__).parents[2]
 ROOTS = (ROOT, ROOT / "loci_looped", ROOT / "docs")
 PATH = re.compile(r"^[\w.-]+(/[\w.-]+)*/?(::\w+)?$")
 SUFFIXES = (".py", ".md", ".sh", ".json", ".html", ".js", ".mjs", ".yml", ".toml", ".txt", ".png", ".cff", ".npz")
-WRITTEN_BY_USERS = ("runs/", "tracking.json", "report.html", "results/", "clip.mp4", "film.mp4", "net.pt", "index.html")
+WRITTEN_BY_USERS = ("runs/", "tracking.json", "report.html", "results/", "clip.mp4", "film.mp4", "net.pt", "index.html",
+                    "masks", "curves.png")
 
 
 def blocks(text: str, language: str = "") -> list[str]:

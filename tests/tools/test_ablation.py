@@ -49,19 +49,22 @@ def test_each_switch_changes_the_fields_it_names_and_no_budget(ablation: ModuleT
     plain = recipe(ablation.RECIPE)
     for row in (ablation.Row(switch, 3) for switch in ablation.SWITCHES if switch.flags):
         config, line = _config(row.training())
-        assert config.seed == 3 and config.rehearsal.rounds == (0 if row.switch.name == "rehearsal" else ablation.ROUNDS)
+        rounds = 0 if row.switch.name == "rehearsal" else ablation.ROUNDS
+        assert config.seed == 3 and config.rehearsal.rounds == rounds
         changed = {change.split(":")[0] for change in differences(plain, config)}
         named = {
             word.removeprefix("--").replace("no-", "").replace("-", "_")
             for word in shlex.split(row.switch.flags) if word.startswith("--")
         }
         assert changed == named | {"seed", "validation_scenes", "rehearsal.rounds_at"}
-        assert line.start_update == plain.curriculum.updates
+        assert line.start_update == (row.switch.begins or None)
 
 
 def test_a_branch_begins_before_anything_is_rehearsed(ablation: ModuleType) -> None:
-    assert min(recipe(ablation.RECIPE).rehearsal.rounds_at) == ablation.SEES == recipe(ablation.RECIPE).curriculum.updates
-    assert all(switch.begins == ablation.SEES for switch in ablation.SWITCHES)
+    plain = recipe(ablation.RECIPE)
+    assert min(plain.rehearsal.rounds_at) == ablation.SEES == plain.curriculum.updates
+    later = {switch.name for switch in ablation.SWITCHES if switch.begins == ablation.SEES}
+    assert {switch.name for switch in ablation.SWITCHES} - later == {"attention"}       # its weights are not there
 
 
 def test_a_row_without_fields_is_the_unchanged_run_used_in_another_way(ablation: ModuleType) -> None:
@@ -96,13 +99,13 @@ def test_what_is_missing_is_done_once_and_a_row_that_fails_is_told(
         return True
 
     monkeypatch.setattr(ablation, "_loci", loci)
-    (ablation.FOLDER / "window-seed0" / "checkpoints").mkdir(parents=True)          # it was stopped half way
-    asked = ["--seeds", "0", "--only", "hold", "window", "--train", "1"]
+    (ablation.FOLDER / "backward-seed0" / "checkpoints").mkdir(parents=True)          # it was stopped half way
+    asked = ["--seeds", "0", "--only", "hold", "backward", "--train", "1"]
     assert ablation.main(asked) == 1
     assert commands == [
         "train adept-learnt --seed", "evaluate runs/ablation/unchanged-seed0 --scenes",
         "train adept-learnt --seed",
-        "train --resume runs/ablation/window-seed0", "evaluate runs/ablation/window-seed0 --scenes",
+        "train --resume runs/ablation/backward-seed0", "evaluate runs/ablation/backward-seed0 --scenes",
     ]
     assert "hold went wrong" in capsys.readouterr().err
     commands.clear()
@@ -113,22 +116,22 @@ def test_what_is_missing_is_done_once_and_a_row_that_fails_is_told(
 def test_the_table_has_the_measured_rows_and_names_the_others(ablation: ModuleType, tmp_path: Path) -> None:
     ablation.FOLDER.mkdir(parents=True)
     _figures(ablation.FOLDER / "unchanged-seed0.json", 2.0)
-    _figures(ablation.FOLDER / "window-seed0.json", 7.25)
+    _figures(ablation.FOLDER / "backward-seed0.json", 7.25)
     assert ablation.main(["--seeds", "0", "--train", "0"]) == 0
     text = (tmp_path / "decisions.md").read_text()
     assert text.startswith("before\n") and text.endswith("after\n") and "outdated" not in text
     rows = [line for line in text.splitlines() if line.startswith("| ") and not line.startswith("| changed")]
     assert len(rows) == 2
     assert rows[0].startswith("| nothing | 0 |") and "| 2.00 (1.0 to 3.0) |" in rows[0]
-    assert "`--rehearsal.window 1` | 0 |" in rows[1] and "| 7.25 (6.2 to 8.2) | – | 90.0 | – |" in rows[1]
+    assert "`--rehearsal.backward 1` | 0 |" in rows[1] and "| 7.25 (6.2 to 8.2) | – | 90.0 | – |" in rows[1]
     missing = next(line for line in text.splitlines() if line.startswith("Not measured"))
-    assert "hold-seed0" in missing and "window" not in missing
+    assert "hold-seed0" in missing and "backward" not in missing
 
 
 def test_what_another_machine_has_measured_stays_in_the_table(ablation: ModuleType, tmp_path: Path) -> None:
     ablation.FOLDER.mkdir(parents=True)
     _figures(ablation.FOLDER / "unchanged-seed0.json", 2.0)
-    _figures(ablation.FOLDER / "window-seed0.json", 7.25)
+    _figures(ablation.FOLDER / "backward-seed0.json", 7.25)
     assert ablation.main(["--seeds", "0", "--train", "0"]) == 0
     before = (tmp_path / "decisions.md").read_text()
     for path in ablation.FOLDER.iterdir():
@@ -154,8 +157,8 @@ def test_a_negative_number_of_runs_is_a_sentence(ablation: ModuleType, capsys: p
 
 
 def test_an_unknown_switch_is_a_sentence(ablation: ModuleType, capsys: pytest.CaptureFixture[str]) -> None:
-    assert ablation.main(["--only", "windows"]) == 2
-    assert "There is no switch windows. There are" in capsys.readouterr().err
+    assert ablation.main(["--only", "backwards"]) == 2
+    assert "There is no switch backwards. There are" in capsys.readouterr().err
 
 
 def _figures(path: Path, error: float) -> None:

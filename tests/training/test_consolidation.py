@@ -108,7 +108,10 @@ def test_diaries_are_bounded(rehearsing: TrainConfig, tmp_path: Path) -> None:
 
 
 def test_diaries_of_the_first_round_are_not_kept(rehearsing: TrainConfig, tmp_path: Path) -> None:
-    trainer, clips = Trainer(rehearsing, tmp_path), []
+    clips: list[int] = []
+    trainer = Trainer(dataclasses.replace(
+        rehearsing, rehearsal=dataclasses.replace(rehearsing.rehearsal, remembered=100)
+    ), tmp_path)
     usual = trainer.consolidation.record
     trainer.consolidation.record = lambda *args: (      # type: ignore[method-assign]
         usual(*args), clips.append(trainer.consolidation.diary.clips)

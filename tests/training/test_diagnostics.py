@@ -9,7 +9,7 @@ import pytest
 
 from loci_looped.configs.curriculum import PhaseName
 from loci_looped.configs.recipes import recipe
-from loci_looped.training.diagnostics import EARLY, diagnose
+from loci_looped.training.diagnostics import EARLY, diagnose, too_short
 from loci_looped.training.validation import Validation
 
 WELL = Validation(
@@ -39,9 +39,19 @@ def test_a_healthy_run_and_a_young_one_are_left_in_peace() -> None:
     for phase in phases:
         assert diagnose(20_000, phase, ALIVE, WELL) == {}
         assert diagnose(EARLY - 1, phase, {"bound_slots": 0.0}) == {}
+    blind = dataclasses.replace(WELL, movers_found=0.0)
+    assert diagnose(20, "foreground", {}, blind) == {}          # after 20 updates nobody has found anything
     nothing = dataclasses.replace(WELL, **{field.name: float("nan") for field in dataclasses.fields(WELL)})
     assert diagnose(20_000, "imagination", {}, nothing) == {}
     assert diagnose(20_000, "foreground", ALIVE | {"foreground_error": 0.2}, WELL) == {}      # drawn on black
+
+
+def test_a_run_that_ends_early_is_told_so_instead_of_being_called_dead() -> None:
+    assert too_short(20, 6000) == (
+        "20 updates are too few to tell whether this network learns, whose recipe has 6000: what it says means little "
+        "yet."
+    )
+    assert "recipe" not in too_short(20, None) and too_short(EARLY, 6000) == ""
 
 
 def _flags(values: object, prefix: str = "") -> set[str]:

@@ -7,9 +7,12 @@ import json
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
+from PIL import Image
 from rich.console import Console
 
+from loci_looped.data.formats.images import save_png
 from loci_looped.training.log import LOG, Averages, RunLog, read_log
 
 VALUES = {
@@ -90,3 +93,20 @@ def test_without_tensorboard_everything_else_works(tmp_path: Path, monkeypatch: 
     with _log(tmp_path) as log:
         log.record("train", 1, {"loss": 1.0})
     assert not (tmp_path / "tensorboard").exists() and len(read_log(tmp_path, "train")) == 1
+
+
+def test_pictures_go_to_tensorboard(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    accumulator = pytest.importorskip("tensorboard.backend.event_processing.event_accumulator")
+    pixels = np.zeros((6, 9, 3), np.uint8)
+    pixels[2:, 4:] = (250, 10, 90)
+    save_png(tmp_path / "strip.png", pixels)
+    with _log(tmp_path) as log:
+        log.picture("validation/strip", 7, tmp_path / "strip.png")
+    events = accumulator.EventAccumulator(str(tmp_path / "tensorboard"))
+    events.Reload()
+    (image,) = events.Images("validation/strip")
+    assert image.step == 7 and (np.asarray(Image.open(io.BytesIO(image.encoded_image_string))) == pixels).all()
+    monkeypatch.setitem(sys.modules, "torch.utils.tensorboard", None)
+    with _log(tmp_path / "without") as log:
+        log.picture("validation/strip", 7, tmp_path / "strip.png")
+    assert not (tmp_path / "without" / "tensorboard").exists()

@@ -9,8 +9,16 @@ import torch
 from toy_diary import NETWORK, network, straight_on
 
 from loci_looped.configs.rehearsal import RehearsalConfig
-from loci_looped.model import LociLooped
-from loci_looped.training.diary import Diary, joined, mirrored, random_holds, repainted
+from loci_looped.training.diary import (
+    Diary,
+    joined,
+    mirrored,
+    random_holds,
+    repainted,
+    shut_together,
+    turned,
+    windows,
+)
 from loci_looped.training.recognition import targets_of
 from loci_looped.training.rehearsal import comparable, gaps, live, opening_cost, rehearse
 from loci_looped.training.rollout import roll_out_errors
@@ -132,6 +140,44 @@ def test_mirrored_clips_are_the_same_film_seen_in_a_mirror() -> None:
     assert torch.equal(turned.looked_at, turned.sensed.position)
 
 
+def test_turned_and_mirrored_clips_show_all_symmetries_of_the_square() -> None:
+    diary = straight_on(clips=64)
+    draw = torch.Generator().manual_seed(0)
+    seen = turned(mirrored(diary, draw), draw)
+    assert torch.equal(seen.looked_at, seen.sensed.position)
+    first, now = diary.sensed.position[:, :, 0], seen.sensed.position[:, :, 0]         # (T, B, 2)
+    kinds = set()
+    for clip in range(64):
+        for flip in (False, True):
+            for signs in ((1, 1), (1, -1), (-1, 1), (-1, -1)):
+                guess = first[:, clip].flip(-1) if flip else first[:, clip]
+                if torch.equal(guess * torch.tensor(signs), now[:, clip]):
+                    kinds.add((flip, signs))
+    assert len(kinds) == 8
+
+
+def test_windows_are_pieces_of_the_film_that_begin_anywhere() -> None:
+    diary = straight_on(clips=12, frames=20)
+    piece = windows(diary, 7, torch.Generator().manual_seed(0))
+    assert piece.frames == 7 and piece.clips == 12
+    begins = [
+        begin for clip in range(12) for begin in range(14)
+        if torch.equal(piece.sensed.position[:, clip], diary.sensed.position[begin : begin + 7, clip])
+    ]
+    assert len(begins) == 12 and len(set(begins)) > 3
+    assert windows(diary, 20, torch.Generator()) is diary
+
+
+def test_eyes_shut_together_stay_shut_to_the_end() -> None:
+    holds = torch.zeros(20, 200, 3, dtype=torch.bool)
+    shut = shut_together(holds, 0.5, 6, torch.Generator().manual_seed(0))
+    assert torch.equal(shut.any(2), shut.all(2)) and not shut[:4].any()
+    assert (shut[1:] | ~shut[:-1]).all()
+    lengths = shut[:, :, 0].sum(0)
+    assert 60 < int((lengths > 0).sum()) < 140
+    assert int(lengths[lengths > 0].min()) == 6 and int(lengths.max()) == 16
+
+
 def test_holds_have_the_lengths_asked_for() -> None:
     held = random_holds((60, 40, 3), 0.1, 3, 6, torch.Generator().manual_seed(0))
     assert not held[:4].any()
@@ -183,20 +229,6 @@ def test_a_window_keeps_the_last_frame_from_teaching_the_first() -> None:
     model, diary = network(), straight_on(clips=4)
     places = diary.sensed.position.clone().requires_grad_()
     diary = dataclasses.replace(diary, sensed=dataclasses.replace(diary.sensed, position=places))
-    live(model, diary, nobody(diary), learned=False, window=5).expected.position[-1].sum().backward()
+    live(model, diary, nobody(diary), learned=False, backward=5).expected.position[-1].sum().backward()
     assert places.grad is not None
     assert (places.grad[:15].abs() < SILENT).all() and (places.grad[15:].abs() > 0.01).any()
-
-
-def test_alone_a_slot_does_not_hear_the_others() -> None:
-    for alone in (False, True):
-        torch.manual_seed(0)
-        model = LociLooped(dataclasses.replace(
-            NETWORK, extensions=dataclasses.replace(NETWORK.extensions, alone=alone)
-        ))
-        diary = straight_on(clips=2)
-        places = diary.sensed.position.clone().requires_grad_()
-        diary = dataclasses.replace(diary, sensed=dataclasses.replace(diary.sensed, position=places))
-        live(model, diary, nobody(diary), learned=False).expected.position[-1, :, 0].sum().backward()
-        assert places.grad is not None
-        assert bool((places.grad[:, :, 1].abs() < SILENT).all()) is alone

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 
@@ -7,6 +8,7 @@ import numpy as np
 
 from loci_looped.data.clip import Event
 from loci_looped.inference.watch import FrameResult
+from loci_looped.viz.canvas import legible
 from loci_looped.viz.colours import slot_colour
 from loci_looped.viz.history import History
 from loci_looped.viz.timeline import rendered, timeline, write_timeline
@@ -44,3 +46,12 @@ def test_the_figure_shows_slot_colours_and_events(make_moment: Callable[..., Fra
     assert not (np.abs(plain.astype(int) - slot_colour(2)).sum(-1) < 30).any()
     write_timeline(tmp_path / "curves.png", timeline(history, reference=history))
     assert (tmp_path / "curves.png").read_bytes()[:4] == b"\x89PNG"
+
+
+def test_names_of_any_script_and_with_dollars_can_be_drawn(make_moment: Callable[..., FrameResult]) -> None:
+    history = fill(make_moment, 3)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")          # matplotlib warns of every letter its font lacks
+        titles = ("映画.mp4", r"cost $\frac$ 5.mp4")
+        drawn = [rendered(timeline(history, title=title), dpi=60) for title in titles]
+    assert (drawn[0] != drawn[1]).any() and legible("映画 é.mp4") == "?? é.mp4"

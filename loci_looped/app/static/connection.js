@@ -1,5 +1,6 @@
 // One WebSocket; requests are answered in order, so each answer belongs to the oldest request.
 
+const FULL = 4001, IDLE = 4002;     // why the server closes a connection
 const decoder = new TextDecoder();
 
 /** [length of header | header in JSON | parts] -> the header, with each part under its name. */
@@ -22,7 +23,7 @@ export class Connection {
   waiting = [];                     // requests without an answer, oldest first
   socket = null;
   opening = null;                   // the promise of a socket that is being opened
-  words = "";                       // the server's last words, said without being asked
+  words = "";                       // the server's last words, if they were an error
 
   constructor(onClose) { this.onClose = onClose; }
 
@@ -41,9 +42,9 @@ export class Connection {
       socket.onclose = (event) => {
         this.opening = null;
         this.socket = null;
-        const words = this.words || (event.code === 4002
+        const words = event.code === FULL && this.words ? this.words : event.code === IDLE
           ? "The lab has put this tab to rest because nothing happened for a while."
-          : "The connection to the lab is lost. Is `loci lab` still running?");
+          : "The connection to the lab is lost. Is `loci lab` still running?";
         this.words = "";
         for (const { reject: refuse } of this.waiting.splice(0)) refuse(new LabError(words));
         reject(new LabError(words));
@@ -55,12 +56,10 @@ export class Connection {
 
   receive(message) {
     const waiting = this.waiting.shift();
-    if (message.type === "error") {
-      if (waiting) waiting.reject(new LabError(message.words));
-      else this.words = message.words;       // said before the door was shut
-    } else if (waiting) {
-      waiting.resolve(message);
-    }
+    this.words = message.type === "error" ? message.words : "";
+    if (!waiting) return;                    // said before the door is shut
+    if (message.type === "error") waiting.reject(new LabError(message.words));
+    else waiting.resolve(message);
   }
 
   async ask(request) {

@@ -8,7 +8,7 @@ async function openFilm(lab, file) {
   lab.player.pause();
   state.textContent = "";
   if (file.size > limit) {
-    lab.notices.show(`${file.name} has ${(file.size / 2 ** 20).toFixed(0)} MB; the lab takes up to ${limit / 2 ** 20} MB. Cut it shorter or make it smaller; loci watch takes films of any size.`);
+    lab.notices.error(`${file.name} has ${(file.size / 2 ** 20).toFixed(0)} MB; the lab takes up to ${limit / 2 ** 20} MB. Cut it shorter or make it smaller; loci watch takes films of any size.`);
     return;
   }
   try {
@@ -17,7 +17,7 @@ async function openFilm(lab, file) {
     await lab.openClip(clip);
   } catch (error) {
     state.textContent = "";
-    lab.notices.show(error.message);
+    lab.notices.error(error.message);
   }
 }
 
@@ -38,7 +38,7 @@ export function connectControls(lab) {
   window.addEventListener("blur", () => lab.player.blink(false));
 
   const example = $("example"), open = async (seed) => {
-    try { await lab.openScene(await getJson(`/api/scene?name=${encodeURIComponent(example.value)}&seed=${seed}`)); } catch (error) { lab.notices.show(error.message); }
+    try { await lab.openScene(await getJson(`/api/scene?name=${encodeURIComponent(example.value)}&seed=${seed}`)); } catch (error) { lab.notices.error(error.message); }
   };
   example.append(...lab.facts.examples.map((name) => make("option", { value: name }, name)));
   example.addEventListener("change", () => open(0));

@@ -101,8 +101,9 @@ export class Editor {
     if (selected === "screen" && scene.screen) this.screenProperties(panel, scene.screen);
     else if (scene.movers[selected]) this.moverProperties(panel, scene.movers[selected]);
     const last = selected !== "screen" && scene.movers.length === 1;
-    panel.append(make("button", { type: "button", class: "wide", disabled: last, onclick: () => this.remove() },
+    panel.append(make("button", { type: "button", class: "wide", disabled: last, "aria-describedby": last && "last-mover", onclick: () => this.remove() },
       selected === "screen" ? "Take the screen away" : "Take this mover away"));
+    if (last) panel.append(make("span", { class: "faint wide", id: "last-mover" }, "The last mover stays: a scene needs one. Add another first."));
   }
 
   moverProperties(panel, mover) {

@@ -19,7 +19,8 @@ async function main() {
   connectKeys(lab);
   $("footer").textContent = `Network ${facts.network}: ${facts.slots} slots, ${facts.gestalt} gestalt bits, ${facts.size[0]} × ${facts.size[1]} pixels.`;
   let shared = null;
-  try { shared = fromFragment(location.hash, facts.opening); } catch { lab.notices.show("The scene in this link cannot be read; here is the usual one."); }
+  let unreadable = false;
+  try { shared = fromFragment(location.hash, facts.opening); } catch { unreadable = true; }
   if (shared) lab.scene = shared;
   lab.mind.blank();
   // A scene from a link may be anything: only when the server has accepted it is it shown.
@@ -29,6 +30,7 @@ async function main() {
     await lab.player.start();
     lab.notices.show(`The scene of the link cannot be opened: ${words}`);
   }
+  if (unreadable) lab.notices.show("The scene in this link cannot be read: the link was cut short or changed on its way. Here is the usual scene.");
   lab.editor.show();
   lab.world.draw();
   window.addEventListener("hashchange", () => location.reload());

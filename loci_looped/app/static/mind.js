@@ -112,6 +112,7 @@ export class Mind {
       card.numbers.forEach((number) => { number.textContent = ""; });
     }
     $("mind-state").textContent = "";
+    $("phantom").hidden = true;
     $("believes-note").textContent = "";
   }
 
@@ -140,6 +141,7 @@ export class Mind {
 
   word(slot, k, moment) {
     if (!slot.bound) return "empty";
+    if (slot.phantom) return "not there";
     if (k === moment.screen) return "screen";
     return slot.occlusion > .8 ? "hidden" : slot.occlusion > .2 ? "partly" : "seen";
   }
@@ -169,9 +171,12 @@ export class Mind {
   describe(moment) {
     const names = this.facts.slot_names, held = moment.slots.map((slot, k) => [slot, k]).filter(([slot]) => slot.bound);
     const hidden = held.filter(([slot, k]) => slot.occlusion > .8 && k !== moment.screen).map(([, k]) => names[k]);
+    const phantoms = held.filter(([slot]) => slot.phantom).map(([, k]) => names[k]);
     const away = held.filter(([, k]) => !this.lab.isShown(k)).map(([, k]) => names[k]);
     $("mind-state").textContent = held.length === 0 ? "holds nothing in mind yet"
       : `holds ${held.length} object${held.length > 1 ? "s" : ""} in mind${hidden.length ? `, hidden: ${hidden.join(", ")}` : ""}`;
+    $("phantom").hidden = phantoms.length === 0;
+    $("phantom").textContent = phantoms.length ? `believes in something that is not there: ${phantoms.join(", ")}` : "";
     $("believes-note").textContent = away.length ? (away.length === 1 && moment.screen !== null && away[0] === names[moment.screen]
       ? "the screen is taken away" : `taken away: ${away.join(", ")}`) : "";
     $("believes").setAttribute("aria-label", `What the network believes at frame ${moment.frame}: ${this.inWords(moment) || "nothing"}`);

@@ -73,11 +73,11 @@ export function toFragment(scene, opening) {
   return `scene=${btoa(text).replaceAll("+", "-").replaceAll("/", "_").replace(/=+$/, "")}`;
 }
 
-/** The scene of a link, null if there is none. What is missing is taken from the opening scene's defaults. */
+/** The scene of a link, null if there is none; one that cannot be read is an error. What is missing is taken from the opening scene. */
 export function fromFragment(fragment, opening) {
-  const match = /scene=([\w-]+)/.exec(fragment);
+  const match = /^#?scene(?:=|%3D)(.*)$/i.exec(fragment);
   if (!match) return null;
-  const text = atob(match[1].replaceAll("-", "+").replaceAll("_", "/"));
+  const text = atob(decodeURIComponent(match[1]).replaceAll("-", "+").replaceAll("_", "/"));
   const scene = JSON.parse(new TextDecoder().decode(Uint8Array.from(text, (letter) => letter.charCodeAt(0))));
   if (typeof scene !== "object" || scene === null || !Array.isArray(scene.movers)) throw new Error("no scene");
   return { ...clone(opening), screen: null, violation: null, ...scene };

@@ -24,9 +24,10 @@ from loci_looped.configs.scenes import FIRST_VALIDATION_SEED, VIOLATIONS, BallsS
 from loci_looped.data.store.clip_cache import ProgressCallback, no_progress
 from loci_looped.data.store.clip_spec import AnyClipSpec, ClipSpec
 from loci_looped.evaluation.evaluated_model import EvaluatedModel
-from loci_looped.evaluation.experiments import imagination, interruptions
+from loci_looped.evaluation.experiments import ball_references, imagination, interruptions
 from loci_looped.evaluation.experiments.ablation import put_ablation
 from loci_looped.evaluation.experiments.imagination import ImaginedClip
+from loci_looped.evaluation.experiments.imagined_films import write_imagined_films
 from loci_looped.evaluation.experiments.interruptions import InterruptedClip
 from loci_looped.evaluation.experiments.results import Case, Results, Row
 from loci_looped.evaluation.experiments.rollout import put_rollout
@@ -128,6 +129,11 @@ class Evaluation:
             return imagination.write_imagination_table(path, self.imagined)
         return write_table(path, self.scored)
 
+    def write_films(self, folder: Path) -> list[Path]:
+        """imagination: the first sequences as imagined, beside the true ones."""
+        model = self._alone()
+        return write_imagined_films(folder, model, self._gates(model)[0], self._balls_specs(model))
+
     # -------------------------------------------------------------------------------------------- the experiments
 
     def _tracking(self) -> None:
@@ -164,6 +170,7 @@ class Evaluation:
         if model.network is None:
             raise LociError("This experiment scores predicted frames, but the Kalman filter predicts none: "
                             "evaluate a network instead.")
+        self._compare_worlds(model, "collide")
         generated = collide_specs(self._scenes(), options.seed, model.frame) if options.clips is None else []
         specs: Sequence[AnyClipSpec] = self._stored(model) or generated
         lpips = interruptions.lpips_if_fetched(self.results) if options.lpips else None
@@ -182,11 +189,11 @@ class Evaluation:
 
     def _imagination(self) -> None:
         model, options = self._alone(), self.options
-        specs: Sequence[AnyClipSpec] = self._stored(model) or [
-            ClipSpec(f"balls-{options.scenario}-test", options.seed + index, self._square(model))
-            for index in range(self._scenes())
-        ]
+        specs = self._balls_specs(model)
+        self._compare_worlds(model, f"balls-{options.scenario}")
         modes = [mode for mode in options.modes if model.network is not None or mode != "auto"]
+        # Of stored clips nobody says by which laws their balls move, nor how large they are.
+        radius = ball_references.radius_of(options.scenario) if options.clips is None else None
         for gate in self._gates(model):
             for mode in modes:
                 clips = self._sorted(imagination.watch_imagining(
@@ -194,7 +201,17 @@ class Evaluation:
                     batch=options.batch, workers=options.workers, on_progress=self.on_progress,
                 ), ImaginedClip)
                 case = self._case("imagination", model, gate).under(options.scenario, mode)
-                self.imagined += imagination.put_imagination(self.results, case, clips)
+                self.imagined += imagination.put_imagination(self.results, case, clips, radius)
+        self._put_references(clips, radius)
+
+    def _put_references(self, clips: Sequence[ImaginedClip], radius: float | None) -> None:
+        """What the same sequences would be to those who know less than the network, or more."""
+        scenario = self.options.scenario
+        for reference in ball_references.REFERENCES if radius is not None else ball_references.LAWLESS:
+            answers = ball_references.imagined_by(reference, clips, scenario)
+            case = Case("imagination", reference.name).under(scenario, reference.knows)
+            if answers:
+                imagination.put_imagination(self.results, case, answers, radius)
 
     def _ablation(self) -> None:
         models: dict[Case, list[ScoredClip]] = {}
@@ -238,6 +255,19 @@ class Evaluation:
                 "network that was trained on balls, such as balls-small."
             )
         return height, width
+
+    def _balls_specs(self, model: EvaluatedModel) -> Sequence[AnyClipSpec]:
+        options = self.options
+        return self._stored(model) or [
+            ClipSpec(f"balls-{options.scenario}-test", options.seed + index, self._square(model))
+            for index in range(self._scenes())
+        ]
+
+    def _compare_worlds(self, model: EvaluatedModel, wanted: str) -> None:
+        """A network is asked about its own world, or it is said that it is not."""
+        own = model.facts.get("world")
+        if own is not None and own != wanted:
+            self.results.warn(f"{model.name} was trained in the world {own}, not in {wanted}: such scenes are new.")
 
     def _vanish_specs(self, model: EvaluatedModel, size: tuple[int, int] | None = None) -> Sequence[AnyClipSpec]:
         options, frame = self.options, size or model.frame

@@ -20,6 +20,7 @@ from loci_looped.baselines.protocol import Slots
 from loci_looped.configs.experiments import BATCH, SEEN, STEPS, Mode
 from loci_looped.configs.network import Placement
 from loci_looped.data.clip import Clip
+from loci_looped.data.coordinates import to_pixels
 from loci_looped.data.store.clip_cache import ProgressCallback, cached_clip, fill_cache, no_progress
 from loci_looped.data.store.clip_spec import AnyClipSpec
 from loci_looped.evaluation.evaluated_model import EvaluatedModel
@@ -35,11 +36,17 @@ Floats = NDArray[np.floating]
 OFFICIAL = official.PROTOCOL + "+no-error-leak"
 """The released metric. Its runs also leaked ball positions through the error map, which is not repeated here."""
 MASK = 0.8          # of the released position estimate
+LOOKED_AT = (10, 30, 50)
+"""Imagined steps at which the distance is told."""
+IN_THE_BOX = 1 / 64
+"""So far, in shares of the width, may a ball reach into a wall: one pixel."""
+FIRST_LOOKED_AT = 5
+"""Percepts are judged from this frame on, when slots have settled."""
 
 
 @dataclass(frozen=True)
 class ImaginedClip:
-    """One sequence in one mode: S imagined steps, O balls, K slots; places are shares of the image's width."""
+    """One sequence in one mode: S imagined steps, O balls, K slots; places count from the image's edge, in widths."""
 
     model: str
     mode: Mode
@@ -48,8 +55,16 @@ class ImaginedClip:
     positions: Floats                       # (S, K, 2)
     present: NDArray[np.bool_]              # (K,) at the first imagined step
     truth: Floats                           # (S, O, 2)
+    seen: Floats                            # (SEEN, K, 2) percepts of the frames before
+    seen_truth: Floats                      # (SEEN, O, 2)
     released: Floats | None                 # (S, K, 2) the released estimate in [-1, 1], one step later
     released_truth: Floats                  # (S, O, 2) in [-1, 1]
+
+    @property
+    def slots(self) -> NDArray[np.int64]:
+        """(O,) the slot of each ball, found at the first imagined step as distances are."""
+        usable = np.flatnonzero(self.present)
+        return np.asarray(usable[balls.match_balls(self.positions[0][usable], self.truth[0])])
 
     def distances(self) -> Floats:
         """(S,) mean distance over all balls; raises if fewer slots hold something than there are balls."""
@@ -71,14 +86,14 @@ def watch_imagining(
     def work(part: Sequence[AnyClipSpec]) -> list[ImaginedClip | str]:
         clips = [cached_clip(spec) for spec in part]
         model = evaluated.video_model(clips, gate, warm_up=warm_up, placement=placement, seed=seed)
-        said = [slots for _, slots in run(model, clips, show=_show(mode, label), steps=SEEN + steps)]
+        said = [slots for _, slots in run(model, clips, show=shown_in(mode, label), steps=SEEN + steps)]
         return [_imagined(label, mode, clip, said, index, steps) for index, clip in enumerate(clips)]
 
     return in_batches(specs, work, batch=batch, workers=workers, on_progress=on_progress,
                       label=f"imagining, {label}, {mode}")
 
 
-def _show(mode: Mode, label: str) -> Show:
+def shown_in(mode: Mode, label: str) -> Show:
     """Frames are shown up to the tenth, after that what the mode says."""
     def show(t: int, frame: Tensor, before: Slots | None) -> Shown:
         if t < SEEN:
@@ -100,16 +115,20 @@ def _imagined(label: str, mode: Mode, clip: Clip, said: Sequence[Slots], index: 
         return f"{clip.source or 'A clip'} has no ground truth and was left out."
     if len(clip) < SEEN + steps:
         return f"{named}: it has {len(clip)} frames, but {SEEN + steps} are needed; imagine fewer steps with --steps."
+    balls_there, slots_there = clip.truth.count, said[0].positions.shape[1]
+    if balls_there > slots_there:
+        return f"{named}: it has {balls_there} balls, but the network has {slots_there} slots, and each ball needs one."
     width = clip.size[1]
-    positions = np.stack([slots.positions[index].double().numpy() for slots in said[SEEN:]])
+    positions = np.stack([slots.positions[index].double().numpy() for slots in said])
     if not np.isfinite(positions).all():
         return f"{named}: its positions are not numbers, the network has diverged."
-    # From [-1, 1] between pixel centres to shares of the image's width.
-    places = (positions + 1) / 2 * (np.array(clip.size) - 1) / width
-    truth = clip.truth.positions[SEEN : SEEN + steps].astype(np.float64)
+    places = (to_pixels(positions, clip.size) + 0.5) / width         # from the image's edge, in shares of its width
+    truth = (clip.truth.positions[: SEEN + steps].astype(np.float64) + 0.5) / width
+    estimates, later = _released(clip, said, index, steps)
     return ImaginedClip(
-        label, mode, clip.source, clip.seed, places, said[SEEN].presence[index].numpy(), truth / width,
-        *_released(clip, said, index, steps),
+        model=label, mode=mode, source=clip.source, seed=clip.seed, positions=places[SEEN:],
+        present=said[SEEN].presence[index].numpy(), truth=truth[SEEN:], seen=places[:SEEN], seen_truth=truth[:SEEN],
+        released=estimates, released_truth=later,
     )
 
 
@@ -134,8 +153,11 @@ def _masks(slots: Slots, index: int) -> NDArray[np.bool_] | None:
     return np.asarray(expected.object_masks[index].numpy() > MASK)
 
 
-def put_imagination(results: Results, case: Case, clips: Sequence[ImaginedClip]) -> list[ImaginedClip]:
-    """The published sum over ten steps, the curve over all steps, and how many sequences could not be scored."""
+def put_imagination(
+    results: Results, case: Case, clips: Sequence[ImaginedClip], radius: float | None = None
+) -> list[ImaginedClip]:
+    """The published sum over ten steps, the curve over all steps, whether the imagined film stays plausible, and how
+    many sequences could not be scored. Balls must have a known radius (in widths) to be looked for in their box."""
     scored, distances = [], []
     for clip in clips:
         try:
@@ -161,8 +183,26 @@ def put_imagination(results: Results, case: Case, clips: Sequence[ImaginedClip])
     results.put(case, "distance_sum", balls.distance_error(stacked, steps), balls.PROTOCOL, "image widths",
                 n=len(scored), interval=interval)
     results.put_mean_curve(case, "distance_over_time", np.arange(1, stacked.shape[1] + 1), stacked.T)
+    for step in (step for step in LOOKED_AT if step <= stacked.shape[1]):
+        results.put(case, f"distance_at_{step}", float(stacked[:, step - 1].mean()), balls.PROTOCOL, "image widths",
+                    n=len(scored))
+    _put_plausibility(results, case, scored, radius)
     _put_released(results, case, scored)
     return scored
+
+
+def _put_plausibility(results: Results, case: Case, clips: Sequence[ImaginedClip], radius: float | None) -> None:
+    """Do imagined balls go on as balls do, long after nobody could tell where each of them is? And how well were they
+    seen before?"""
+    if len(clips[0].truth) > balls.SCORED_STEPS:
+        kept = [balls.energy_kept(clip.positions[:, clip.slots], clip.truth) for clip in clips]
+        results.put(case, "energy_kept", float(np.mean(kept)), balls.PLAUSIBILITY, percent=True, n=len(kept))
+    if radius is not None:
+        inside = [balls.share_in_box(clip.positions[:, clip.slots], radius, IN_THE_BOX) for clip in clips]
+        results.put(case, "in_box", float(np.mean(inside)), balls.PLAUSIBILITY, percent=True, n=len(inside))
+    off = [np.linalg.norm(clip.seen[FIRST_LOOKED_AT:, clip.slots] - clip.seen_truth[FIRST_LOOKED_AT:], axis=-1).mean()
+           for clip in clips]
+    results.put(case, "percept_error", float(np.mean(off)), balls.PROTOCOL, "image widths", n=len(off))
 
 
 def _put_released(results: Results, case: Case, clips: Sequence[ImaginedClip]) -> None:
@@ -187,10 +227,8 @@ def write_imagination_table(path: Path, clips: Sequence[ImaginedClip]) -> int:
         writer.writerow(("model", "mode", "source", "seed", "step", "ball", "slot", "row", "column", "true_row",
                          "true_column", "distance"))
         for clip in clips:
-            usable = np.flatnonzero(clip.present)
-            pairs = usable[balls.match_balls(clip.positions[0][usable], clip.truth[0])]
             for step, (mine, yours) in enumerate(zip(clip.positions, clip.truth, strict=True), start=1):
-                for ball, slot in enumerate(pairs):
+                for ball, slot in enumerate(clip.slots):
                     gap = float(np.linalg.norm(mine[slot] - yours[ball]))
                     writer.writerow((clip.model, clip.mode, clip.source, clip.seed, step, ball, slot,
                                      *(f"{value:.5f}" for value in (*mine[slot], *yours[ball], gap))))

@@ -86,7 +86,8 @@ def score(model: str, clip: Clip, recording: Recording) -> ScoredClip:
     return ScoredClip(
         model=model, set=set_of(clip), source=clip.source, seed=clip.seed, names=truth.names,
         movers=np.array([kind == "mover" for kind in truth.kinds]), events=clip.events, places=truth.positions,
-        seen=seen, hidden_share=truth.occluded_fraction(), screen_gap=gap_to_screen(truth), recording=recording, table=table, tried=tried, succeeded=tried & succeeded,
+        seen=seen, hidden_share=truth.occluded_fraction(), screen_gap=gap_to_screen(truth),
+        recording=recording, table=table, tried=tried, succeeded=tried & succeeded,
         counts=count_events(track, truth), phantoms=phantoms(track, truth),
         official_rows=rows, official_success=success, official_counts=counts,
     )

@@ -175,13 +175,22 @@ def _interruptions(results: Results) -> list[Table]:
     return tables
 
 
+IMAGINATION = (
+    Column("at 10", "distance_at_10"), Column("at 30", "distance_at_30"), Column("at 50", "distance_at_50"),
+    Column("energy kept %", "energy_kept"), Column("in the box %", "in_box"), Column("percept off", "percept_error"),
+    Column("released sum", "official_distance_sum"), Column("failed %", "failed"),
+)
+
+
 def _imagination(results: Results) -> list[Table]:
     rows = []
     for case in results.cases("imagination", "failed"):
         scenario, mode = case.condition
         distance = results.find(case, "distance_sum")
-        rows.append([scenario, _short(case), mode, interval(distance),
-                     cell(results.find(case, "official_distance_sum")), cell(results.find(case, "failed")),
+        later = [cell(results.find(case, column.metric)) for column in IMAGINATION]
+        rows.append([scenario, _short(case), mode, interval(distance), *later,
                      "–" if distance is None else str(distance.n)])
-    return [(f"{results.model['name']}: distance summed over the first 10 imagined steps, in image widths",
-             ["balls", "gate", "shown", "all balls", "released", "failed %", "n"], rows)]
+    return [(f"{results.model['name']}: distance to the true balls, in image widths: sum over the first 10 imagined "
+             "steps, then at single steps",
+             ["balls", "gate or reference", "shown or known", "sum of 10", *(c.heading for c in IMAGINATION), "n"],
+             rows)]

@@ -14,6 +14,7 @@ from loci_looped.utils.errors import LociError
 Floats = NDArray[np.floating]
 
 PROTOCOL = "balls/all-balls-hungarian-at-first-step"
+PLAUSIBILITY = "balls/energy-of-the-last-ten-steps-and-box"
 SCORED_STEPS = 10
 
 
@@ -54,6 +55,22 @@ def ball_distances(positions: Floats, truth: Floats, present: NDArray[np.bool_] 
         pairs = match_balls(mine[0], truth[clip, 0])
         distances[clip] = np.linalg.norm(mine[:, pairs] - truth[clip], axis=-1).mean(axis=-1)
     return distances
+
+
+def energy_kept(positions: Floats, truth: Floats, steps: int = SCORED_STEPS) -> float:
+    """Squared steps of the imagined balls (T, O, 2) over those of the true ones, both in the last `steps` frames.
+
+    Balls of equal mass keep the sum of their squared speeds whatever they hit. Steps stand for speeds in both: a step
+    in which a ball turns is shorter than its speed, for true balls, too.
+    """
+    imagined, real = (np.square(np.diff(places[-steps - 1 :], axis=0)).sum() for places in (positions, truth))
+    return float(imagined / real)
+
+
+def share_in_box(positions: Floats, radius: float, tolerance: float) -> float:
+    """Share of the frames (T, O, 2) in which every ball lies in the unit box, off by no more than the tolerance."""
+    low = radius - tolerance
+    return float(((positions >= low) & (positions <= 1 - low)).all(axis=(1, 2)).mean())
 
 
 def distance_error(distances: Floats, steps: int = SCORED_STEPS) -> float:

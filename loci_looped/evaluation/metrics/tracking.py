@@ -61,7 +61,7 @@ class TrackingTable:
     visible: Bools                   # (T, K) some pixel of the object can be seen
     screen: Bools                    # (T, K) the object is a screen
     scored: Bools                    # (T, K) the slot is present and its object's centre is inside the image
-    in_image: Bools                  # (T, K) the object's centre is inside the image, whether the slot is present or not
+    in_image: Bools                  # (T, K) the object's centre is inside the image, the slot present or not
 
 
 @dataclass(frozen=True)

@@ -159,7 +159,8 @@ def _rollout(found: Sequence[Results]) -> Table | None:
     return Table(
         "tracking", "Roll-out in the dark: error after so many imagined frames, in % of the diagonal",
         ["model", "guess", *(f"{length} frames" for length in LENGTHS)],
-        [Group("Eyes shut after 12 seen frames", [[model, words[guess], *cells] for (model, guess), cells in rows.items()])],
+        [Group("Eyes shut after 12 seen frames",
+               [[model, words[guess], *cells] for (model, guess), cells in rows.items()])],
         "Movers that move and were well seen when the eyes were shut. A mover may turn round meanwhile, which nobody "
         "can know.", **_sourced(found, "tracking"),
     )

@@ -1,8 +1,8 @@
 """Binding in plain sight: what a slot has only seen the rim of is not an object yet.
 
-Where a mover touches the screen its own slot does not explain it to the last pixel, and a free slot is sent to the rest.
-In the paper it binds whatever it can show, and holds for good a second copy of something that others hide. Here a slot
-that comes later binds what nothing stands before; while slots learn to see they may bind everything.
+Where a mover touches the screen its own slot does not explain it to the last pixel, and a free slot is sent to the
+rest. In the paper it binds whatever it can show, and holds for good a second copy of something that others hide. Here a
+slot that comes later binds what nothing stands before; while slots learn to see they may bind everything.
 """
 
 from __future__ import annotations

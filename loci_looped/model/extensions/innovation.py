@@ -17,7 +17,7 @@ from ..transition import Transition
 
 
 class InnovationTransition(Transition):
-    """Hears innovations, may begin by keeping looks, may forget what a slot no longer holds, may not hear others."""
+    """Hears innovations, may begin by keeping looks, and may forget what a slot no longer holds."""
 
     def begin(self) -> None:
         if self.config.extensions.identity_start:
@@ -29,8 +29,6 @@ class InnovationTransition(Transition):
     ) -> tuple[SlotCodes, Memory]:
         if self.config.extensions.forgets and sight is not None:
             memory = memory.kept(sight.bound)
-        if self.config.extensions.alone:        # every slot hears itself, whatever the mask says
-            attention_mask = torch.zeros(percept.size.shape, dtype=torch.bool, device=percept.size.device)
         return super().forward(percept, alpha, sight, memory, attention_mask, regime, noise)
 
     def inputs(self, percept: SlotCodes, alpha: Tensor, sight: Sight | None, memory: Memory) -> list[Tensor]:

@@ -185,7 +185,9 @@ def _today(name: str) -> str:
 
 
 def _first_line(error: Exception) -> str:
-    return (str(error).splitlines() or [type(error).__name__])[0]
+    """What torch says, but not its advice to switch the protection off."""
+    line = (str(error).splitlines() or [""])[0]
+    return type(error).__name__ if not line or "weights" in line.lower() else line
 
 
 def read_official(path: str | Path, config: LociConfig | str) -> OfficialCheckpoint:
@@ -196,9 +198,13 @@ def read_official(path: str | Path, config: LociConfig | str) -> OfficialCheckpo
     try:
         with warnings.catch_warnings(action="ignore"):
             content = torch.load(path, map_location="cpu", weights_only=True)
-    except pickle.UnpicklingError as error:
+    except PermissionError:
+        raise ValueError(f"{path} is there, but you are not allowed to read it.") from None
+    except pickle.UnpicklingError:
+        # torch's own message advises to switch this protection off, which would let the file run anything.
         raise ValueError(
-            f"{path} holds more than tensors (or is no checkpoint at all) and was not opened: {_first_line(error)}"
+            f"{path} holds more than tensors, or is no checkpoint at all, and was not opened: reading it could run "
+            "whatever somebody put into it. Ask for a file of tensors alone."
         ) from None
     except Exception as error:      # a damaged file can break the reader in any way
         raise ValueError(

@@ -72,7 +72,8 @@ def test_distances_are_those_of_the_guess_to_the_truth(late: float) -> None:
     errors = judged(clip, places, everywhere, ~everywhere).errors
     diagonal = np.hypot(*clip.size)
     for length in LENGTHS:
-        assert np.allclose(errors[length, "imagined"], late * length / diagonal) and len(errors[length, "imagined"]) == 1
+        assert len(errors[length, "imagined"]) == 1
+        assert np.allclose(errors[length, "imagined"], late * length / diagonal)
         assert np.allclose(errors[length, "frozen"], 0.55 * length / diagonal, atol=1e-6)
         assert np.allclose(errors[length, "straight"], 0, atol=1e-6)
 
