@@ -1,8 +1,8 @@
 """Does our network agree with the authors' code? `python tools/parity.py FILE.npz...`
 
 Each file holds weights, a video, and every quantity the released code computed from them (see tests/golden/README.md).
-The network's sizes are read off the weights; files of the rivals SAVi and G-SWM are recognised by their tensors. Prints
-the largest deviation per quantity.
+The network's sizes are read off the weights; files of the rivals SAVi, G-SWM and Loci-v1 are recognised by their
+tensors. Prints the largest deviation per quantity.
 Exits with 0 if everything agrees, 1 beyond tolerance, 2 if a file cannot be used.
 """
 
@@ -22,6 +22,7 @@ from torch import Tensor
 
 from loci_looped.baselines.deviation import Deviation
 from loci_looped.baselines.gswm import golden as gswm
+from loci_looped.baselines.loci_v1 import parity as loci_v1
 from loci_looped.baselines.savi import parity as savi
 from loci_looped.configs.network import EXCHANGE_WIDTH, DecoderConfig, EncoderConfig, GateConfig, TransitionConfig
 from loci_looped.model import LociConfig, LociLooped
@@ -52,7 +53,7 @@ def read(path: Path) -> Data:
             data = {name: stored[name] for name in stored.files}
     except (ValueError, OSError, EOFError, AttributeError, zipfile.BadZipFile) as error:
         raise Unusable(f"{path} cannot be read as an .npz file of numbers ({error}).") from None
-    if savi.is_golden(data) or gswm.is_golden(data):
+    if savi.is_golden(data) or gswm.is_golden(data) or loci_v1.is_golden(data):
         return data
     needed = ("video", "background", "step0.priority_next", "weights.background.mask")
     missing = [name for name in needed if name not in data]
@@ -252,6 +253,8 @@ def check(path: Path, heads: int, l0_weight: float, window: int | None) -> bool:
         return check_rival(path, savi.compare(data))
     if gswm.is_golden(data):
         return check_rival(path, gswm.deviations(path))
+    if loci_v1.is_golden(data):
+        return check_rival(path, loci_v1.compare(path, data))
     candidates = windows(path, data, window)
     tried: list[tuple[int, Deviations]] = []
     for n in candidates:

@@ -26,8 +26,9 @@ from typing import Any
 
 import torch
 
-from loci_looped.configs.recipes import RECIPES
-from loci_looped.configs.training import TrainConfig, differences
+from loci_looped.configs.recipes import EVERY_RECIPE
+from loci_looped.configs.rivals import read_run_config
+from loci_looped.configs.training import RunConfig, differences
 from loci_looped.evaluation.experiments.results import Row, read_results
 from loci_looped.evaluation.report.learning import read_records
 from loci_looped.inference.networks import (
@@ -37,7 +38,7 @@ from loci_looped.inference.networks import (
     SHIPPED,
     WEIGHTS,
     find_network,
-    load_network,
+    load_any_network,
     read_manifest,
 )
 from loci_looped.training.resume import config_of
@@ -104,7 +105,7 @@ def finished_network(run: Path, found: Checkpoint) -> tuple[Path, dict[str, Any]
             f"folder in it. Go on with `loci train --resume {run}`."
         )
     place = find_network((run / INSIDE_RUN).resolve())
-    load_network(place)     # whatever is wrong with it is said here
+    load_any_network(place)     # whatever is wrong with it is said here
     told = read_manifest(place)
     missing = [key for key in ("updates", "minutes", "validation") if key not in told]
     if missing:
@@ -117,16 +118,17 @@ def finished_network(run: Path, found: Checkpoint) -> tuple[Path, dict[str, Any]
     return place, told
 
 
-def command_of(config: TrainConfig, out: str = "", origin: dict[str, Any] | None = None) -> str:
+def command_of(config: RunConfig, out: str = "", origin: dict[str, Any] | None = None) -> str:
     """What to type to train the same network again: in the folder `out`, from the checkpoint of `origin`, if given."""
     # A run may have been given a name of its own; then it is told as a change to the recipe that is nearest to it.
-    near = config.name if config.name in RECIPES else min(RECIPES, key=lambda n: len(differences(RECIPES[n], config)))
+    alike = {name: known for name, known in EVERY_RECIPE.items() if known.kind == config.kind}
+    near = config.name if config.name in alike else min(alike, key=lambda n: len(differences(alike[n], config)))
     words = ["loci", "train", near, "--seed", str(config.seed)]
     if origin:
         words += ["--start-from", f"runs/{origin['run']}", "--start-update", str(origin["update"])]
     if out:
         words += ["--out", f"runs/{out}"]
-    return shlex.join(words + _flags(dataclasses.replace(config, seed=RECIPES[near].seed), RECIPES[near]))
+    return shlex.join(words + _flags(dataclasses.replace(config, seed=alike[near].seed), alike[near]))
 
 
 def _flags(config: Any, default: Any, prefix: str = "") -> list[str]:
@@ -151,7 +153,7 @@ def _flags(config: Any, default: Any, prefix: str = "") -> list[str]:
 def _beginning(origin: dict[str, Any]) -> dict[str, Any]:
     """The run a branch began with: the command to type first; and that run's own beginning, if it was a branch, too."""
     before = origin.get("started_from")
-    command = command_of(TrainConfig.from_json(origin["config"]), origin["run"], before)
+    command = command_of(read_run_config(origin["config"]), origin["run"], before)
     told = {"run": origin["run"], "update": origin["update"], "command": command}
     return told | ({"started_from": _beginning(before)} if before else {})
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from loci_looped.utils.errors import LociError
 
 if TYPE_CHECKING:
-    from loci_looped.configs.training import TrainConfig
+    from loci_looped.configs.training import RunConfig
 
 
 def check_seed(seed: int, flag: str = "--seed") -> None:
@@ -40,13 +40,13 @@ def check_file(path: Path, flag: str) -> None:
     check_folder(path.parent, flag)
 
 
-def check_training(config: TrainConfig) -> None:
+def check_training(config: RunConfig) -> None:
     """The numbers of a run that would otherwise fail, or end it, somewhere inside."""
     check_seed(config.seed)
     check_seed(config.data.first_seed, "--data.first-seed")
     for flag, value, least in (
         ("--minutes", config.minutes, 0), ("--checkpoint-minutes", config.checkpoint_minutes, 0),
         ("--log-every", config.log_every, 1), ("--validate-every", config.validate_every, 1),
-        ("--validation-scenes", config.validation_scenes, 0), ("--warm-up", config.warm_up, 0),
+        ("--validation-scenes", config.validation_scenes, 0), ("--warm-up", config.warm_up_steps, 0),
     ):
         check_at_least(value, least, flag)

@@ -3,32 +3,34 @@
 from __future__ import annotations
 
 import dataclasses
-import difflib
 import os
 import warnings
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 from loci_looped.cli.checks import check_folder, check_training
-from loci_looped.configs.recipes import ABOUT, RECIPES
+from loci_looped.configs.recipes import ABOUT, EVERY_RECIPE, any_recipe, check_name
 from loci_looped.utils.errors import LociError
 from loci_looped.utils.lock import locked
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from loci_looped.configs.training import TrainConfig
+    from loci_looped.configs.training import RunConfig
     from loci_looped.utils.checkpoint import Checkpoint
+
+Config = TypeVar("Config", bound="RunConfig")
 
 USAGE = """usage: loci train RECIPE [--seed S] [--threads N] [--out DIR] [--any.field value ...]
        loci train --resume RUN [--threads N] [--minutes M]
        loci train RECIPE --start-from RUN [--start-update N] --out DIR [--any.field value ...]
 
-Learn from noise to object permanence. Ctrl-C stops a run with a checkpoint; --resume takes it up again exactly where it
-was, also after a crash. Many processes: torchrun --nproc-per-node N -m loci_looped.cli.main train RECIPE ...
+Learn from noise to object permanence, or train a rival on the same clips. Ctrl-C stops a run with a checkpoint;
+--resume takes it up again exactly where it was, also after a crash.
+Many processes: torchrun --nproc-per-node N -m loci_looped.cli.main train RECIPE ...
 
 --start-from begins a new run at a checkpoint of another (its newest, or that of update N), with all it has learnt and
 counted, but with the configuration of this line: repeat the fields the other run had, and change what is to differ.
@@ -73,8 +75,6 @@ def main(argv: list[str]) -> int:
 
     from rich.console import Console
 
-    from loci_looped.configs.recipes import recipe
-
     console = Console(stderr=True)
     if line.resume is not None:
         from loci_looped.training.resume import config_of, resumed_config
@@ -83,13 +83,13 @@ def main(argv: list[str]) -> int:
         folder = line.resume
         with _held(folder):         # before reading: whoever holds it may be about to write a newer checkpoint
             found = _reading(lambda: newest_checkpoint(folder / "checkpoints"), console)
-            default = recipe(line.recipe) if line.recipe is not None else config_of(found)
+            default = any_recipe(line.recipe) if line.recipe is not None else config_of(found)
             config, where = parse(line.rest, default, prog=f"loci train {line.recipe or f'--resume {folder}'}")
             if where.out is not None:
                 raise LociError(f"A resumed run stays in its folder {folder}; leave out --out {where.out}.")
             return _train(resumed_config(found, config, folder), folder, where, found, None, console)
     assert line.recipe is not None
-    config, where = parse(line.rest, recipe(line.recipe), prog=f"loci train {line.recipe}")
+    config, where = parse(line.rest, any_recipe(line.recipe), prog=f"loci train {line.recipe}")
     folder = where.out or Path("runs") / f"{config.name}-seed{config.seed}"
     check_folder(folder)
     other = line.start_from
@@ -113,10 +113,8 @@ def split_line(argv: list[str]) -> Line:
     start = _take(rest, "--start-from", "the folder of a run, for example --start-from runs/adept-small-seed0")
     update = _take(rest, "--start-update", "the update of a checkpoint, for example --start-update 4000")
     name = rest.pop(0) if rest and not rest[0].startswith("-") else None
-    if name is not None and name not in RECIPES:
-        near = difflib.get_close_matches(name, RECIPES, n=2)
-        hint = f"Did you mean {' or '.join(near)}?" if near else f"There are {', '.join(RECIPES)}."
-        raise LociError(f"There is no recipe {name!r}. {hint}")
+    if name is not None:
+        check_name(name, EVERY_RECIPE)
     if resume is not None and start is not None:
         raise LociError(
             f"Either --resume {resume} goes on with that run in its folder, or --start-from {start} begins a new one "
@@ -128,7 +126,7 @@ def split_line(argv: list[str]) -> Line:
         raise LociError(f"--start-update {update} is not a number of updates; write for example --start-update 4000.")
     if name is None and resume is None:
         again = f" --start-from {start}, as a new run has the configuration of its own line," if start else ""
-        raise LociError(f"Which recipe? Say loci train RECIPE{again} with one of {', '.join(RECIPES)}.")
+        raise LociError(f"Which recipe? Say loci train RECIPE{again} with one of {', '.join(EVERY_RECIPE)}.")
     for folder, purpose in ((resume, "resume"), (start, "start from")):
         if folder is not None and not Path(folder).is_dir():
             raise LociError(f"There is no run folder {folder} to {purpose}.")
@@ -159,7 +157,7 @@ def threads_of(words: list[str]) -> str:
     return "1"
 
 
-def parse(words: list[str], default: TrainConfig, prog: str) -> tuple[TrainConfig, Where]:
+def parse(words: list[str], default: Config, prog: str) -> tuple[Config, Where]:
     """The recipe with the fields of the command line; an unknown field ends the program with the nearest ones."""
     import tyro
 
@@ -186,7 +184,7 @@ def _reading(read: Callable[[], Checkpoint], console: Console) -> Checkpoint:
 
 
 def _train(
-    config: TrainConfig, folder: Path, where: Where, found: Checkpoint | None, other: Path | None, console: Console
+    config: RunConfig, folder: Path, where: Where, found: Checkpoint | None, other: Path | None, console: Console
 ) -> int:
     """Train from noise, or from a checkpoint: the run's own, or that of the other run that it branches off."""
     import torch
@@ -223,12 +221,12 @@ def _train(
                 for line in branch.sentences:
                     log.say(line)
                 log.record("branch", trainer.update, {"run": branch.run, "changed": "; ".join(branch.changed)})
-            for line in config.curriculum.describe():
+            for line in config.describe():
                 log.say(line)
             trainer.run(log)
             ended = "Finished" if trainer.is_over else "Stopped"
             log.say(f"{ended} after {trainer.update} updates, {trainer.seconds / 60:.1f} minutes of training.")
-            usual = RECIPES[config.name].updates if config.name in RECIPES else None
+            usual = EVERY_RECIPE[config.name].updates if config.name in EVERY_RECIPE else None
             if trainer.is_over and (sentence := too_short(trainer.update, usual)):
                 log.say(sentence)
             if not trainer.is_over:

@@ -15,6 +15,8 @@ from loci_looped.cli.checks import check_folder
 from loci_looped.utils.errors import LociError
 
 if TYPE_CHECKING:
+    from torch import nn
+
     from loci_looped.inference.stream import Source
 
 LONG = 3000             # frames; more are only watched when asked for
@@ -22,15 +24,16 @@ LONG = 3000             # frames; more are only watched when asked for
 
 @dataclass(frozen=True)
 class Arguments:
-    """Watch a film and write down what the network makes of it: film.mp4, table.csv, curves.png and index.html."""
+    """Watch a film and write down what the network makes of it: film.mp4, table.csv, curves.png and index.html; of a
+    rival (SAVi, G-SWM, Loci-v1) film.mp4 and table.csv."""
 
     source: tyro.conf.Positional[str]
     """A film, a folder with one picture per frame, a .clip file or a folder of them, vanish:seed=7 (also
     ,kind=surprise), or camera:0."""
     out: Annotated[Path | None, tyro.conf.arg(aliases=["-o"])] = None
     """Folder for the results; without it, a folder named after the source is made here."""
-    network: str = "adept-small"
-    """A shipped network, or the folder of a network or of a training run."""
+    network: Annotated[str, tyro.conf.arg(aliases=["--model"])] = "adept-small"
+    """A shipped network, or the folder of a network or of a training run; also a rival's."""
     background: Path | None = None
     """A picture of the empty scene. Without it the background is estimated from the film."""
     start: int = 0
@@ -41,6 +44,8 @@ class Arguments:
     """Watch every n-th frame. Without it, so many of a film that there are about 8 in a second, as networks expect."""
     all: bool = False
     """Watch long films to the end."""
+    blackout: float = 0.0
+    """Turn the lights out with this probability per frame, from the seventh on: does the network go on by itself?"""
     masks: bool = False
     """Also write masks (masks.npz, and as COCO masks-visible.json, masks-whole.json) and tracks (MOT: tracks.csv)."""
     live: bool = False
@@ -55,20 +60,33 @@ def main(argv: list[str]) -> int:
     import torch
 
     from loci_looped.data.formats.video import Selection
-    from loci_looped.inference.networks import load
+    from loci_looped.inference.network_kinds import frame_of
+    from loci_looped.inference.networks import load_any
     from loci_looped.inference.stream import open_source, stored_clips
+    from loci_looped.inference.watch import blackouts
+    from loci_looped.model import LociLooped
     from loci_looped.viz.annotations import FILES
 
+    dark = blackouts(arguments.blackout)
     torch.set_num_threads(1)            # at these sizes a second thread only gets in the way
-    model = load(arguments.network)
+    model = load_any(arguments.network)
+    if (arguments.live or arguments.masks or arguments.blackout) and not isinstance(model, LociLooped):
+        raise LociError("--live, --masks and --blackout are for loci-looped networks; leave them out for a rival.")
     selection = Selection(arguments.start, arguments.stop, arguments.stride)
     stored = stored_clips(Path(arguments.source))
     # All are opened before the first is watched: what cannot be read is said at once.
     places = [(clip, whole / clip.stem) for clip in stored] if len(stored) > 1 else [(arguments.source, whole)]
-    sources = [(open_source(place, selection, model.config.frame), folder) for place, folder in places]
+    sources = [(open_source(place, selection, frame_of(model)), folder) for place, folder in places]
     _refuse_endless([source for source, _ in sources], arguments)
     for source, folder in sources:
-        frames = watch_to_folder(model, source, folder, arguments.background, arguments.live, arguments.masks)
+        if not isinstance(model, LociLooped):
+            frames = watch_rival_to_folder(model, source, folder, arguments.background)
+            print(f"Watched {frames} frames of {source.name} with {arguments.network}.")
+            print(f"The film is {folder / 'film.mp4'}; the numbers are in {folder / 'table.csv'}.")
+            continue
+        frames = watch_to_folder(
+            model, source, folder, arguments.background, arguments.live, arguments.masks, dark
+        )
         print(f"Watched {frames} frames of {source.name} with {arguments.network}.")
         print(f"Open {folder / 'index.html'} for the film with its curves; the numbers are in {folder / 'table.csv'}.")
         if arguments.masks:
@@ -76,11 +94,41 @@ def main(argv: list[str]) -> int:
     return 0
 
 
+def watch_rival_to_folder(model: nn.Module, source: Source, folder: Path, background: Path | None = None) -> int:
+    """The same for a rival, which says less: a film of its slots and a table; returns the number of frames."""
+    from loci_looped.data.formats.film_writer import write_film
+    from loci_looped.inference.network_kinds import frame_of, rival_video_model
+    from loci_looped.inference.watch_slots import watch_slots
+    from loci_looped.utils.atomic import replacing
+    from loci_looped.viz.canvas import Picture
+    from loci_looped.viz.slot_strip import slot_board
+    from loci_looped.viz.table import SlotsTable
+
+    frames = 0
+    with (
+        replacing(folder / "table.csv") as table_path, table_path.open("w", encoding="utf-8") as file,
+        _stopping(source.live) as stopped,
+    ):
+        table = SlotsTable(file)
+
+        def pictures() -> Iterator[Picture]:
+            nonlocal frames
+            for seen in watch_slots(rival_video_model(model), source, frame_of(model), background=background):
+                table.add(seen)
+                frames += 1
+                yield slot_board(seen, source.name)
+                if stopped():
+                    return
+
+        write_film(folder / "film.mp4", pictures(), fps=min(source.fps, 60.0))
+    return frames
+
+
 def watch_to_folder(
     model: object, source: Source, folder: Path, background: Path | None = None, live: bool = False,
-    masks: bool = False,
+    masks: bool = False, dark: Callable[[int], bool] = lambda number: False,
 ) -> int:
-    """Watch the source once and write everything; returns the number of frames."""
+    """Watch the source once and write everything; returns the number of frames. In `dark` frames nothing is seen."""
     from rich.progress import Progress, TextColumn
 
     from loci_looped.cli.live import Window
@@ -112,7 +160,7 @@ def watch_to_folder(
 
         def pictures() -> Iterator[Picture]:
             nonlocal frames
-            for seen in watch(model, source, background=background):
+            for seen in watch(model, source, background=background, blackout=dark):
                 history.add(seen)
                 table.add(seen)
                 if annotations is not None:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 from loci_looped.configs.curriculum import Curriculum
 from loci_looped.configs.network import LociConfig
@@ -40,6 +41,8 @@ class OptimiserConfig:
     decay_every: int = 100_000
     final_share: float = 1.0
     """Cosine decay over the whole run, down to this share of the learning rate; 1 is off."""
+    warm_start: int = 100
+    """"adamw": the learning rate rises over so many updates; rectified Adam does that by itself."""
     initial_factor: float = 30.0
     """Learning rate of the initial states, as a multiple, until `initial_until`."""
     initial_until: int = 50_000
@@ -63,6 +66,8 @@ class LossConfig:
     gestalt_change: float = 0.1
     centring: float = 0.0
     """Beyond the paper: place codes in the middle of whole-object masks."""
+    centring_above: float = 0.0
+    """Pixels of a mask count for its middle only where they are above this."""
     balanced: bool = False
     """Beyond the paper: foreground and background pixels weigh the same in sum."""
     outlines: bool = False
@@ -71,23 +76,13 @@ class LossConfig:
     """Divide a window's loss by its length; the paper sums."""
 
 
-@dataclass(frozen=True)
-class TrainConfig:
+@dataclass(frozen=True, kw_only=True)
+class RunConfig:
+    """What every training run is made of, whichever network learns; each kind of network adds its own."""
+
     name: str
-    model: LociConfig
     data: DataConfig = field(default_factory=DataConfig)
     optimiser: OptimiserConfig = field(default_factory=OptimiserConfig)
-    loss: LossConfig = field(default_factory=LossConfig)
-    curriculum: Curriculum = field(default_factory=Curriculum)
-    rehearsal: RehearsalConfig = field(default_factory=RehearsalConfig)
-    warm_up: int = 10
-    """Steps on the first frame before time begins."""
-    warm_up_updates: bool = True
-    """Update after every warm-up step (the paper); otherwise the warm-up has windows like the rest."""
-    level_two_from: int = 0
-    """Grow the network to level 2 at this update; 0 is never."""
-    noise: bool = True
-    """Binarisation, priority and gate noise; off only to compare runs number by number."""
     precision: Literal["single", "bfloat16"] = "single"
     """Arithmetic of the convolutions; "bfloat16" is for GPUs."""
     compile: bool = False
@@ -102,24 +97,117 @@ class TrainConfig:
     """Scenes of the quick look during training; with 0 there is none."""
 
     @property
+    def kind(self) -> str:
+        """Which kind of network learns."""
+        raise NotImplementedError
+
+    @property
+    def frame(self) -> tuple[int, int]:
+        """(H, W) of the frames the network begins with."""
+        raise NotImplementedError
+
+    @property
+    def slots(self) -> int:
+        """How many objects the network can hold."""
+        raise NotImplementedError
+
+    @property
+    def updates_with_pictures(self) -> int:
+        """The length of the curriculum."""
+        raise NotImplementedError
+
+    @property
     def updates(self) -> int:
-        """Of the whole run: the curriculum, and the rounds of rehearsal."""
-        return self.curriculum.updates + self.rehearsal.rounds * self.rehearsal.updates
+        """Of the whole run."""
+        return self.updates_with_pictures
+
+    @property
+    def warm_up_steps(self) -> int:
+        """Steps on the first frame before time begins."""
+        return 0
+
+    def level_at(self, update: int) -> int:
+        """The level a network that can grow finer works at."""
+        del update
+        return 1
+
+    def describe(self) -> list[str]:
+        """The curriculum in words, for the first screen of a run."""
+        raise NotImplementedError
 
     def to_json(self) -> dict[str, Any]:
         return dataclasses.asdict(self)
 
+
+@dataclass(frozen=True, kw_only=True)
+class TrainConfig(RunConfig):
+    """Loci-Looped."""
+
+    model: LociConfig
+    loss: LossConfig = field(default_factory=LossConfig)
+    curriculum: Curriculum = field(default_factory=Curriculum)
+    rehearsal: RehearsalConfig = field(default_factory=RehearsalConfig)
+    warm_up: int = 10
+    """Steps on the first frame before time begins."""
+    warm_up_updates: bool = True
+    """Update after every warm-up step (the paper); otherwise the warm-up has windows like the rest."""
+    level_two_from: int = 0
+    """Grow the network to level 2 at this update; 0 is never."""
+    noise: bool = True
+    """Binarisation, priority and gate noise; off only to compare runs number by number."""
+
+    @property
+    def kind(self) -> str:
+        return "loci-looped"
+
+    @property
+    def frame(self) -> tuple[int, int]:
+        return self.model.frame
+
+    @property
+    def slots(self) -> int:
+        return self.model.slots
+
+    @property
+    def updates_with_pictures(self) -> int:
+        return self.curriculum.updates
+
+    @property
+    def updates(self) -> int:
+        """Of the whole run: the curriculum, and the rounds of rehearsal."""
+        return self.curriculum.updates + self.rehearsal.rounds * self.rehearsal.updates
+
+    @property
+    def warm_up_steps(self) -> int:
+        return self.warm_up
+
+    def level_at(self, update: int) -> int:
+        return 2 if self.level_two_from and update >= self.level_two_from else self.model.level
+
+    def describe(self) -> list[str]:
+        return self.curriculum.describe()
+
     @staticmethod
     def from_json(values: dict[str, Any]) -> TrainConfig:
         """The inverse of `to_json`; runs of the time before rehearsal had none."""
-        known = {"rehearsal": {}, **values}
-        try:
-            known["model"] = LociConfig.from_json(known["model"])
-            for name, part in _PARTS.items():
-                known[name] = part(**{key: _pairs(value) for key, value in known[name].items()})
-            return TrainConfig(**known)
-        except (TypeError, KeyError) as error:
-            raise LociError(f"The configuration of the run is of another version of this package ({error}).") from error
+        return from_parts(TrainConfig, LociConfig.from_json, _PARTS, {"rehearsal": {}, **values})
+
+
+Config = TypeVar("Config", bound=RunConfig)
+
+
+def from_parts(
+    kind: type[Config], read_model: Callable[[Any], Any], parts: dict[str, Any], values: dict[str, Any]
+) -> Config:
+    """A run's configuration from its JSON object: the network's and each part's own object within it."""
+    known = dict(values)
+    try:
+        known["model"] = read_model(known["model"])
+        for name, part in parts.items():
+            known[name] = part(**{key: _pairs(value) for key, value in known[name].items()})
+        return kind(**known)
+    except (TypeError, KeyError) as error:
+        raise LociError(f"The configuration of the run is of another version of this package ({error}).") from error
 
 
 _PARTS: dict[str, Any] = {
@@ -133,7 +221,7 @@ def _pairs(value: Any) -> Any:
     return tuple(map(_pairs, value)) if isinstance(value, list) else value
 
 
-def differences(ours: TrainConfig, theirs: TrainConfig) -> list[str]:
+def differences(ours: RunConfig, theirs: RunConfig) -> list[str]:
     """Fields in which two configurations differ, as sentences' parts: "loss.centring: 0.0 -> 0.1"."""
 
     def flat(values: dict[str, Any], prefix: str = "") -> dict[str, Any]:

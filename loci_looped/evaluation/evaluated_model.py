@@ -1,4 +1,5 @@
-"""What is evaluated: a shipped network, a stored one, the newest checkpoint of a run, or the Kalman filter."""
+"""What is evaluated: a shipped network or a stored one, a rival's too, a run's newest checkpoint, or the Kalman filter.
+"""
 
 from __future__ import annotations
 
@@ -9,20 +10,24 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from torch import nn
 
 from loci_looped.baselines.kalman import KalmanTracker
+from loci_looped.baselines.loci_v1 import LociV1
 from loci_looped.baselines.protocol import VideoModel
+from loci_looped.baselines.savi import Savi
 from loci_looped.configs.network import Placement
-from loci_looped.configs.recipes import RECIPES
-from loci_looped.configs.training import TrainConfig
+from loci_looped.configs.recipes import EVERY_RECIPE
+from loci_looped.configs.rivals import read_run_config
 from loci_looped.data.clip import Clip
+from loci_looped.inference.network_kinds import frame_of, kind_of, rival_video_model
 from loci_looped.inference.networks import (
     WEIGHTS,
     checkpoint_of,
     evaluated_weights,
     find_network,
     is_unfinished_run,
-    load_network,
+    load_any_network,
     network_of,
     read_manifest,
 )
@@ -41,7 +46,7 @@ class EvaluatedModel:
     """A video model by its name. `network` is None for the Kalman filter, which must know the truth of each clip."""
 
     name: str
-    network: LociLooped | None
+    network: nn.Module | None
     facts: dict[str, Any]                   # where it comes from: hash of the weights, recipe, seed, updates ...
     frame: tuple[int, int] = KALMAN_SIZE    # the size (H, W) of what it is shown
 
@@ -52,12 +57,24 @@ class EvaluatedModel:
         """The model that watches these clips together."""
         if self.network is None:
             return KalmanTracker(clips)
+        if not isinstance(self.network, LociLooped):
+            return rival_video_model(self.network)
         generator = None if placement == "incremental" else torch.Generator().manual_seed(seed)
         return LociVideoModel(self.network, gate, warm_up, placement, generator)
 
+    @property
+    def has_gate(self) -> bool:
+        """Only Loci-Looped decides how far to believe its eyes."""
+        return isinstance(self.network, LociLooped)
+
+    @property
+    def can_imagine(self) -> bool:
+        """SAVi and Loci-v1 know only what passes through their eyes: without a frame they cannot go on."""
+        return not isinstance(self.network, Savi | LociV1)
+
     def label(self, gate: GateKind) -> str:
         """With the gate, if it has one: "adept-small learned"."""
-        return self.name if self.network is None else f"{self.name} {gate}"
+        return f"{self.name} {gate}" if self.has_gate else self.name
 
 
 def open_model(name_or_path: str) -> EvaluatedModel:
@@ -67,28 +84,29 @@ def open_model(name_or_path: str) -> EvaluatedModel:
     if is_unfinished_run(name_or_path):
         return _from_checkpoint(Path(name_or_path))
     place = find_network(name_or_path)
-    network = load_network(place)
+    network = load_any_network(place)
     manifest = read_manifest(place)
     facts: dict[str, Any] = {
-        "kind": "network", "weights_sha256": hashlib.sha256((place / WEIGHTS).read_bytes()).hexdigest(),
+        "kind": "network" if isinstance(network, LociLooped) else kind_of(network).name,
+        "weights_sha256": hashlib.sha256((place / WEIGHTS).read_bytes()).hexdigest(),
         **{name: manifest[name] for name in REPORTED if name in manifest}, **_world(manifest),
     }
     folder = Path(name_or_path)
     name = folder.name if folder.is_dir() and folder.name not in ("network", "") else name_or_path
-    return EvaluatedModel(name, network, facts, network.config.frame)
+    return EvaluatedModel(name, network, facts, frame_of(network))
 
 
 def _world(manifest: dict[str, Any]) -> dict[str, str]:
     """The scenes a network was trained on, as far as its manifest tells; older ones name only their recipe."""
     if "world" in manifest:
         return {"world": str(manifest["world"])}
-    known = RECIPES.get(manifest.get("recipe", ""))
+    known = EVERY_RECIPE.get(manifest.get("recipe", ""))
     return {} if known is None else {"world": known.data.world}
 
 
 def _from_checkpoint(run: Path) -> EvaluatedModel:
     checkpoint = checkpoint_of(run)
-    config = TrainConfig.from_json(checkpoint.values["config"])
+    config = read_run_config(checkpoint.values["config"])
     weights = evaluated_weights(checkpoint, config)
     digest = hashlib.sha256(b"".join(
         name.encode() + tensor.contiguous().numpy().tobytes() for name, tensor in sorted(weights.items())
@@ -99,4 +117,4 @@ def _from_checkpoint(run: Path) -> EvaluatedModel:
         "world": config.data.world, "updates": checkpoint.update,
         "minutes": round(float(checkpoint.values.get("seconds", 0.0)) / 60, 1),
     }
-    return EvaluatedModel(run.name, network, facts, network.config.frame)
+    return EvaluatedModel(run.name, network, facts, frame_of(network))

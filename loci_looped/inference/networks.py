@@ -7,21 +7,28 @@ is ever unpickled.
 from __future__ import annotations
 
 import dataclasses
+import hashlib
 import json
 from pathlib import Path
 from typing import Any
 
 import torch
 from safetensors import SafetensorError
-from safetensors.torch import load_file, save_file
+from safetensors.torch import load as load_tensors
+from safetensors.torch import save
+from torch import nn
 
-from loci_looped.configs.training import TrainConfig
+from loci_looped.baselines.gswm import Gswm
+from loci_looped.baselines.loci_v1 import LociV1
+from loci_looped.baselines.savi import Savi
+from loci_looped.configs.rivals import GswmTraining, LociV1Training, SaviTraining, read_run_config
+from loci_looped.configs.training import RunConfig, TrainConfig
+from loci_looped.inference.network_kinds import LOCI_LOOPED, NetworkKind, as_loci, kind_named, kind_of
 from loci_looped.model import LociConfig, LociLooped
-from loci_looped.utils.atomic import replacing, write_text
+from loci_looped.utils.atomic import write_bytes, write_text
 from loci_looped.utils.checkpoint import Checkpoint, newest_checkpoint
 from loci_looped.utils.errors import LociError
 
-KIND = "loci-looped network"
 CONFIG, WEIGHTS, MANIFEST = "config.json", "weights.safetensors", "manifest.json"
 INSIDE_RUN = "network"
 """A training run keeps its network in a folder of this name."""
@@ -31,42 +38,58 @@ CHECKPOINTS = "checkpoints"
 SHIPPED = Path(__file__).parents[1] / "weights"
 
 
-def save_network(folder: str | Path, model: LociLooped, manifest: dict[str, Any] | None = None) -> Path:
+def save_network(folder: str | Path, model: nn.Module, manifest: dict[str, Any] | None = None) -> Path:
     """Write a network; each file appears whole or not at all, the configuration last."""
     from loci_looped import __version__
 
     folder = Path(folder)
     tensors = {name: value.detach().cpu().contiguous() for name, value in model.state_dict().items()}
-    with replacing(folder / WEIGHTS) as temporary:
-        save_file(tensors, temporary)
+    content = save(tensors)
+    write_bytes(folder / WEIGHTS, content)
     if manifest is not None:
         write_text(folder / MANIFEST, json.dumps(manifest, indent=2) + "\n")
-    about = {"kind": KIND, "version": __version__, "network": model.config.to_json()}
+    config: Any = model.config
+    digest = hashlib.sha256(content).hexdigest()
+    about = {
+        "kind": kind_of(model).name, "version": __version__, "weights_sha256": digest, "network": config.to_json(),
+    }
     write_text(folder / CONFIG, json.dumps(about, indent=2) + "\n")
     return folder
 
 
 def load_network(folder: str | Path, device: torch.device | str = "cpu") -> LociLooped:
-    """Read a network, ready to be used (evaluation mode)."""
+    """Read a Loci-Looped network, ready to be used (evaluation mode); a rival's is refused by name."""
+    return as_loci(load_any_network(folder, device), folder)
+
+
+def load_any_network(folder: str | Path, device: torch.device | str = "cpu") -> nn.Module:
+    """Read a network of any kind, ready to be used (evaluation mode)."""
     folder = Path(folder)
-    config = read_config(folder / CONFIG)
+    kind, config = _read_kind(folder / CONFIG)
     tensors = _read_weights(folder / WEIGHTS)
-    model = LociLooped(config)
+    model: nn.Module = kind.network(config)
     _check_fit(folder, model, tensors)
+    _check_sum(folder)
     model.load_state_dict(tensors)
     return model.to(device).eval()
 
 
 def read_config(path: str | Path) -> LociConfig:
     """The network's configuration, from a stored network's `config.json` or from a file that holds nothing else."""
-    path = Path(path)
-    values = _read_json(path)
+    kind, config = _read_kind(Path(path))
+    if kind is not LOCI_LOOPED:
+        raise LociError(f"{path} describes a {kind.name}, not a {LOCI_LOOPED.name}.")
+    known: LociConfig = config
+    return known
+
+
+def _read_kind(path: Path) -> tuple[NetworkKind, Any]:
+    """Which kind of network a file describes, and its configuration."""
+    values, kind = _read_json(path), LOCI_LOOPED
     if isinstance(values, dict) and "kind" in values:
-        if values["kind"] != KIND:
-            raise LociError(f"{path} describes a {values['kind']}, not a {KIND}; open it with the tool that wrote it.")
-        values = values.get("network")
+        kind, values = kind_named(values["kind"], path), values.get("network")
     try:
-        return LociConfig.from_json(values)
+        return kind, kind.read_config(values)
     except ValueError as error:
         raise LociError(f"{path}: {error}") from None
 
@@ -115,9 +138,14 @@ def load(name_or_path: str | Path, device: torch.device | str = "cpu") -> LociLo
 
     Of a run that has not come to its end it is the network of its newest checkpoint.
     """
+    return as_loci(load_any(name_or_path, device), name_or_path)
+
+
+def load_any(name_or_path: str | Path, device: torch.device | str = "cpu") -> nn.Module:
+    """The same for networks of any kind, rivals included."""
     if is_unfinished_run(name_or_path):
         return network_of(checkpoint_of(Path(name_or_path))).to(device)
-    return load_network(find_network(name_or_path), device)
+    return load_any_network(find_network(name_or_path), device)
 
 
 def is_unfinished_run(name_or_path: str | Path) -> bool:
@@ -139,16 +167,27 @@ def checkpoint_of(run: Path) -> Checkpoint:
         ) from error
 
 
-def network_of(checkpoint: Checkpoint) -> LociLooped:
+def network_of(checkpoint: Checkpoint) -> nn.Module:
     """The network a checkpoint holds, ready to be used (evaluation mode)."""
-    config = TrainConfig.from_json(checkpoint.values["config"])
-    level = int(checkpoint.values.get("level", config.model.level))
-    model = LociLooped(dataclasses.replace(config.model, level=level))
+    config = read_run_config(checkpoint.values["config"])
+    model = network_for(config, checkpoint.values.get("level"))
     model.load_state_dict(evaluated_weights(checkpoint, config))
     return model.eval()
 
 
-def evaluated_weights(checkpoint: Checkpoint, config: TrainConfig) -> dict[str, torch.Tensor]:
+def network_for(config: RunConfig, level: int | None = None) -> nn.Module:
+    """The untrained network of a run; `level` is how fine it has grown, if it can."""
+    if isinstance(config, TrainConfig):
+        return LociLooped(dataclasses.replace(config.model, level=config.model.level if level is None else int(level)))
+    if isinstance(config, SaviTraining):
+        return Savi(config.model)
+    if isinstance(config, LociV1Training):
+        return LociV1(dataclasses.replace(config.model, level=config.model.level if level is None else int(level)))
+    assert isinstance(config, GswmTraining)
+    return Gswm(config.model)
+
+
+def evaluated_weights(checkpoint: Checkpoint, config: RunConfig) -> dict[str, torch.Tensor]:
     """Those that are evaluated and shipped: the moving average if there is one."""
     return checkpoint.tensors["average" if config.optimiser.average else "weights"]
 
@@ -158,15 +197,29 @@ def _read_json(path: Path) -> Any:
         raise LociError(f"There is no file {path}; a stored network has {CONFIG} and {WEIGHTS}.")
     try:
         return json.loads(path.read_text(encoding="utf-8"))
-    except (UnicodeDecodeError, json.JSONDecodeError) as error:
+    except PermissionError:
+        raise LociError(f"{path} is there, but you are not allowed to read it.") from None
+    except (UnicodeDecodeError, json.JSONDecodeError, RecursionError) as error:
         raise LociError(f"{path} is no valid JSON ({error}); restore it or store the network again.") from None
+
+
+def _check_sum(folder: Path) -> None:
+    """Are the weights those that were stored? Networks of version 0.1.0 tell no checksum, except for shipped ones."""
+    told = {**read_manifest(folder), **_read_json(folder / CONFIG)}.get("weights_sha256")
+    if told is not None and told != hashlib.sha256((folder / WEIGHTS).read_bytes()).hexdigest():
+        raise LociError(
+            f"{folder / WEIGHTS} is damaged, or not of this network: its checksum is not the one that was stored. Take "
+            "all files of the folder from the same network."
+        )
 
 
 def _read_weights(path: Path) -> dict[str, torch.Tensor]:
     if not path.is_file():
         raise LociError(f"There is no file {path}; a stored network has {CONFIG} and {WEIGHTS}.")
     try:
-        tensors = load_file(path)
+        tensors = load_tensors(path.read_bytes())
+    except PermissionError:
+        raise LociError(f"{path} is there, but you are not allowed to read it.") from None
     except (SafetensorError, OSError, ValueError) as error:
         raise LociError(f"{path} is no complete safetensors file ({error}); copy or store it again.") from None
     for name, value in tensors.items():
@@ -175,7 +228,7 @@ def _read_weights(path: Path) -> dict[str, torch.Tensor]:
     return tensors
 
 
-def _check_fit(folder: Path, model: LociLooped, tensors: dict[str, torch.Tensor]) -> None:
+def _check_fit(folder: Path, model: nn.Module, tensors: dict[str, torch.Tensor]) -> None:
     remedy = f"{CONFIG} and {WEIGHTS} in {folder} do not belong together; take both from the same network."
     expected = model.state_dict()
     missing, beyond = sorted(set(expected) - set(tensors)), sorted(set(tensors) - set(expected))

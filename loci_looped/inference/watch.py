@@ -27,7 +27,10 @@ from loci_looped.inference.stream import Frame, Picture, Watchable, background_o
 from loci_looped.inference.video_model import LociVideoModel
 from loci_looped.model import GateKind, LociLooped
 from loci_looped.model.state import LociState, SlotCodes, StepOutput
-from loci_looped.utils.errors import warn
+from loci_looped.utils.errors import LociError, warn
+
+FIRST_DARK = 6
+"""So many frames are light in any case, as in the interruptions experiment: slots have to find their objects."""
 
 
 @dataclass(frozen=True)
@@ -155,6 +158,17 @@ def _screen(output: StepOutput, belief: Belief, largest: Tensor, truth: ObjectTr
         if found is not None:
             return found
     return screen_slot(largest, bound, whole.shape[1] * whole.shape[2])
+
+
+def blackouts(probability: float, seed: int = 0) -> Callable[[int], bool]:
+    """In which frames the lights are out: by chance, the same for the same seed, and never in the first ones."""
+    if not 0 <= probability <= 1:
+        raise LociError(f"A blackout has a probability between 0 and 1, not {probability:g}.")
+
+    def dark(number: int) -> bool:
+        return number >= FIRST_DARK and float(np.random.default_rng([seed, number]).random()) < probability
+
+    return dark
 
 
 def watch(

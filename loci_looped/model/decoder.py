@@ -31,10 +31,14 @@ class PriorityOrder(nn.Module):
         spread = slots * priority
         if generator is not None:
             spread = spread + 0.1 * normal_like(priority, generator)
-        key = 25 * (spread * self.priority_factor + index * self.index_factor)
-        others = 1 - torch.eye(slots, dtype=priority.dtype, device=priority.device)
-        in_front = torch.sigmoid(key.unsqueeze(1) - key.unsqueeze(2)) * others      # (B, k, j)
-        return F.relu(maps - torch.einsum("bkj,bjhw->bkhw", in_front, maps))
+        return pushed_aside(maps, 25 * (spread * self.priority_factor + index * self.index_factor))
+
+
+def pushed_aside(maps: Tensor, key: Tensor) -> Tensor:
+    """(B, K, h, w) -> the same: what is left of each slot's map where those with a higher key (B, K) are not."""
+    others = 1 - torch.eye(key.shape[1], dtype=key.dtype, device=key.device)
+    in_front = torch.sigmoid(key.unsqueeze(1) - key.unsqueeze(2)) * others      # (B, k, j)
+    return F.relu(maps - torch.einsum("bkj,bjhw->bkhw", in_front, maps))
 
 
 class Refinement(nn.Module):

@@ -16,7 +16,7 @@ from .state import SlotCodes
 
 INPUT_CHANNELS = 12
 
-class _ForcedGain(torch.autograd.Function):
+class ForcedGain(torch.autograd.Function):
     """tanh(u) · x, where u receives the gradient -1 whatever the loss: a gain that grows by itself during training."""
 
     @staticmethod
@@ -141,6 +141,6 @@ class Encoder(nn.Module):
         """(n, h, w) -> (n,), times a gain that grows by itself."""
         size = torch.sigmoid(size_map - 10).mean((1, 2))
         if torch.is_grad_enabled() and self.training:
-            result: Tensor = _ForcedGain.apply(size, self.size_growth)  # type: ignore[no-untyped-call]
+            result: Tensor = ForcedGain.apply(size, self.size_growth)  # type: ignore[no-untyped-call]
             return result
         return size * torch.tanh(self.size_growth)

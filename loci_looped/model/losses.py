@@ -115,13 +115,13 @@ def gestalt_change(output: StepOutput) -> Tensor:
             "The gestalt-change loss compares whole objects, which only a training step (no warm-up) with "
             "whole own objects decodes: set loss.gestalt_change to 0 or leave out extensions.painted_objects."
         )
-    before = _centred(torch.sigmoid(output.objects_before.detach() - COLOUR_SHIFT), output.previous.position.detach())
-    after = _centred(torch.sigmoid(output.objects_after - COLOUR_SHIFT), output.predicted.position.detach())
+    before = centred(torch.sigmoid(output.objects_before.detach() - COLOUR_SHIFT), output.previous.position.detach())
+    after = centred(torch.sigmoid(output.objects_after - COLOUR_SHIFT), output.predicted.position.detach())
     weight = output.visibility.flatten()[:, None, None, None]
     return (weight * (before - after).square()).mean()
 
 
-def _centred(pictures: Tensor, position: Tensor) -> Tensor:
+def centred(pictures: Tensor, position: Tensor) -> Tensor:
     """(B, K, 3, H, W) -> (B K, 3, H, W), each translated so that its slot's place is in the middle."""
     flat, place = pictures.flatten(0, 1), position.flatten(0, 1)
     rows, columns = flat.shape[2:]
@@ -135,17 +135,19 @@ def _pixel_centres(size: int, like: Tensor) -> Tensor:
     return (2 * torch.arange(size, dtype=like.dtype, device=like.device) + 1) / size - 1
 
 
-def centring(output: StepOutput) -> Tensor:
+def centring(output: StepOutput, above: float = 0.0) -> Tensor:
     """Beyond the paper: the place code should be the middle of the whole-object mask, not just near it.
 
     Only what is wholly in sight says where its middle is: the visible part of what a screen or the image's border cuts
-    off lies beside it.
+    off lies beside it. Nor do pixels of the mask up to `above`: a faint haze over the whole picture weighs as much as
+    a small object.
     """
     masks = output.present.object_masks
-    weight = masks.sum((2, 3)) + 1e-3
+    counted = masks * (masks > above)
+    weight = counted.sum((2, 3)) + 1e-3
     rows, columns = (grid(n, masks) for n in masks.shape[2:])
-    y = (masks.sum(3) * rows).sum(2) / weight
-    x = (masks.sum(2) * columns).sum(2) / weight
+    y = (counted.sum(3) * rows).sum(2) / weight
+    x = (counted.sum(2) * columns).sum(2) / weight
     off = (output.sensed.position - torch.stack([y, x], dim=-1)).square().sum(-1)
     whole = (output.occlusion < WHOLLY_SEEN) & (outermost(masks).amax(-1) < 0.5)
     seen = (output.bound & whole).to(off.dtype)

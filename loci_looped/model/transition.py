@@ -75,11 +75,10 @@ class NoAttention(nn.Module):
 class RecurrentLayer(nn.Module):
     """x + gain · GateL0RD(x), on (B, K, N)."""
 
-    def __init__(self, config: LociConfig, cell: type[GateL0RD] = GateL0RD):
+    def __init__(self, cell: GateL0RD, gain: float):
         super().__init__()
-        transition = config.transition
-        self.cell = cell(config.memory_width, transition.l0_weight, transition.credit)
-        self.gain = nn.Parameter(torch.full((1,), transition.residual_gain))
+        self.cell = cell
+        self.gain = nn.Parameter(torch.full((1,), gain))
 
     def forward(
         self, x: Tensor, hidden: Tensor, history: tuple[TraceStep, ...]
@@ -90,6 +89,8 @@ class RecurrentLayer(nn.Module):
 
 class Transition(nn.Module):
     """T: [gestalt, priority, position, size, closed gates] of every slot -> the same, one step later."""
+
+    cell: type[GateL0RD] = GateL0RD
 
     def __init__(self, config: LociConfig):
         super().__init__()
@@ -110,7 +111,9 @@ class Transition(nn.Module):
         """Last touches to the weights a network starts with."""
 
     def build_recurrent(self) -> RecurrentLayer:
-        return RecurrentLayer(self.config)
+        config, transition = self.config, self.config.transition
+        cell = self.cell(config.memory_width, transition.l0_weight, transition.credit)
+        return RecurrentLayer(cell, transition.residual_gain)
 
     def initial_memory(self, like: Tensor, batch: int) -> Memory:
         memories = 1 if self.config.transition.kind == "shared" else self.config.transition.layers

@@ -13,7 +13,7 @@ from typing import Any
 
 from torch import Tensor
 
-from loci_looped.configs.training import TrainConfig, differences
+from loci_looped.configs.training import RunConfig, differences
 from loci_looped.training.log import LOG
 from loci_looped.training.resume import config_of
 from loci_looped.utils.atomic import write_text
@@ -53,9 +53,14 @@ def starting_point(run: Path, update: int | None) -> Checkpoint:
         raise LociError(f"{error} Choose another with --start-update: there are {_listed(there)}.") from error
 
 
-def branch_of(found: Checkpoint, run: Path, config: TrainConfig, fresh: Mapping[str, Tensor]) -> Branch:
+def branch_of(found: Checkpoint, run: Path, config: RunConfig, fresh: Mapping[str, Tensor]) -> Branch:
     """Fit another run's checkpoint to this configuration, whose untrained network has the tensors `fresh`."""
     own = config_of(found)
+    if own.kind != config.kind:
+        raise LociError(
+            f"The run {run} trains a {own.kind} network, but {config.name} is a recipe for {config.kind}: a run can "
+            "start only from one of its own kind."
+        )
     _check_that_something_is_left(found, config)
     _check_level(found, config)
     added = _added_parts(found, run, fresh)
@@ -87,7 +92,7 @@ def take_over_log(run: Path, folder: Path) -> None:
         write_text(folder / LOG, (run / LOG).read_text(encoding="utf-8"))
 
 
-def _check_that_something_is_left(found: Checkpoint, config: TrainConfig) -> None:
+def _check_that_something_is_left(found: Checkpoint, config: RunConfig) -> None:
     updates, minutes = config.updates, found.values["seconds"] / 60
     earlier = "or start from an earlier checkpoint with --start-update."
     if found.update >= updates:
@@ -102,10 +107,9 @@ def _check_that_something_is_left(found: Checkpoint, config: TrainConfig) -> Non
         )
 
 
-def _check_level(found: Checkpoint, config: TrainConfig) -> None:
+def _check_level(found: Checkpoint, config: RunConfig) -> None:
     """A network can grow to the finer level, but not back."""
-    grows_at = config.level_two_from
-    wanted = 2 if grows_at and found.update >= grows_at else config.model.level
+    wanted = config.level_at(found.update)
     if found.values["level"] > wanted:
         raise LociError(
             f"The network of update {found.update} already works at level {found.values['level']}, but in this "

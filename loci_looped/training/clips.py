@@ -10,7 +10,7 @@ from functools import partial
 import numpy as np
 
 from loci_looped.configs.scenes import TrainingScene
-from loci_looped.configs.training import DataConfig, TrainConfig
+from loci_looped.configs.training import DataConfig, RunConfig
 from loci_looped.data.render.clips import make_clip
 from loci_looped.data.store.clip_file import load_clip
 from loci_looped.data.store.dataset import Batch, ClipDataset, StoredClips, generated_dataset
@@ -39,7 +39,7 @@ class TrainingClips:
         return dataclasses.replace(batch, frames=batch.frames[:, int(random.integers(self.stride)) :: self.stride])
 
 
-def open_dataset(config: TrainConfig, size: tuple[int, int], report: Report | None = None) -> TrainingClips:
+def open_dataset(config: RunConfig, size: tuple[int, int], report: Report | None = None) -> TrainingClips:
     """The training clips at the network's size; whatever does not fit is said before training begins."""
     data = config.data
     if data.batch < 1 or data.stride < 1:
@@ -73,11 +73,11 @@ def _most_objects(stored: StoredClips) -> tuple[int, str]:
     return most, where
 
 
-def _check_slots(config: TrainConfig, objects: int, where: str) -> None:
+def _check_slots(config: RunConfig, objects: int, where: str) -> None:
     """Every object needs a slot of its own; with fewer, what is learnt about the others is wrong."""
-    if objects > config.model.slots:
+    if objects > config.slots:
         raise LociError(
-            f"There are up to {objects} objects in {where}, but the network has only {config.model.slots} slots, and "
+            f"There are up to {objects} objects in {where}, but the network has only {config.slots} slots, and "
             f"each object needs one: use --model.slots {objects}."
         )
 

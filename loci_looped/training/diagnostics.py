@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from loci_looped.configs.curriculum import PhaseName
 from loci_looped.training.validation import Validation
 
 EARLY = 1500
@@ -10,7 +9,7 @@ EARLY = 1500
 
 
 def diagnose(
-    update: int, phase: PhaseName, means: dict[str, float], validation: Validation | None = None
+    update: int, phase: str, means: dict[str, float], validation: Validation | None = None
 ) -> dict[str, str]:
     """What is wrong, by kind, most serious first; empty while all is well. `means` are those of the training log."""
     found: dict[str, str] = {}
@@ -30,7 +29,7 @@ def too_short(update: int, usual: int | None) -> str:
     return f"{update} updates are too few to tell whether this network learns{recipe}: what it says means little yet."
 
 
-def _of_training(phase: PhaseName, means: dict[str, float]) -> dict[str, str]:
+def _of_training(phase: str, means: dict[str, float]) -> dict[str, str]:
     found = {}
     if means.get("bound_slots", 1.0) < 0.05:
         found["nothing bound"] = (
@@ -46,7 +45,7 @@ def _of_training(phase: PhaseName, means: dict[str, float]) -> dict[str, str]:
     return found
 
 
-def _of_validation(phase: PhaseName, validation: Validation) -> dict[str, str]:
+def _of_validation(phase: str, validation: Validation) -> dict[str, str]:
     found = {}
     if validation.movers_found < 30:
         found["dead slots"] = (

@@ -6,16 +6,15 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import TypeVar
 
 import torch
 import torch.distributed as dist
-from torch import Tensor
+from torch import Tensor, nn
 
-from loci_looped.model import LociLooped
 from loci_looped.utils.errors import LociError
 
 PATIENCE = timedelta(hours=12)
@@ -39,12 +38,11 @@ class ProcessGroup:
         """This process's part of a batch (B, ...), on its device."""
         return (batch if self.size == 1 else batch[self.rank :: self.size]).to(self.device)
 
-    def sum_gradients(self, model: LociLooped) -> None:
+    def sum_gradients(self, model: nn.Module, injected: Iterable[nn.Parameter] = ()) -> None:
         """Add up the gradients of all processes in one message.
 
-        Losses are divided by `size` beforehand, so that the sum is the gradient of the whole batch. Gradients that are
-        injected per slot rather than averaged (L0) simply add up; the one that is injected per step is the same in
-        every process.
+        Losses are divided by `size` beforehand, so that the sum is the gradient of the whole batch. Gradients that come
+        per slot rather than averaged (L0) simply add up; those `injected` per step are the same in every process.
         """
         if self.size == 1:
             return
@@ -56,9 +54,9 @@ class ProcessGroup:
             assert parameter.grad is not None
             parameter.grad.copy_(flat[offset : offset + parameter.numel()].view_as(parameter))
             offset += parameter.numel()
-        growth = getattr(model.encoder, "size_growth", None)
-        if growth is not None and growth.grad is not None:
-            growth.grad.div_(self.size)
+        for parameter in injected:
+            if parameter.grad is not None:
+                parameter.grad.div_(self.size)
 
     def agree(self, flag: bool) -> bool:
         """True in all processes if it is in one: all stop together."""

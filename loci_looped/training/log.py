@@ -97,16 +97,34 @@ class RunLog:
 
     def progress(self, update: int, phase: str, values: dict[str, float]) -> None:
         """The line of a terminal, with a bar and the time left; elsewhere one line after the other."""
-        nothing = math.nan
-        line = _rehearsed(values) if phase == "rehearsal" else (
-            f"{values.get('updates_per_second', nothing):.1f}/s  loss {values.get('loss', nothing):.3f}  "
-            f"foreground {values.get('foreground_error', nothing):.4f}  "
-            f"slots {values.get('bound_slots', nothing):.1f}  "
-            f"gates {values.get('gestalt_gate', nothing):.2f} {values.get('position_gate', nothing):.2f}"
+        line = _rehearsed(values) if phase == "rehearsal" else _seen(values) if "foreground_error" in values else (
+            _losses(values)
         )
         self._progress.update(self._task, completed=update, phase=phase, line=line)
         if not self.console.is_terminal:
             self.say(f"{update:>8} {phase:<11} {line}")
+
+
+def _seen(values: dict[str, float]) -> str:
+    """A line about Loci-Looped: how well objects are painted, slots in use, and gate openings."""
+    nothing = math.nan
+    return (
+        f"{values.get('updates_per_second', nothing):.1f}/s  loss {values.get('loss', nothing):.3f}  "
+        f"foreground {values.get('foreground_error', nothing):.4f}  "
+        f"slots {values.get('bound_slots', nothing):.1f}  "
+        f"gates {values.get('gestalt_gate', nothing):.2f} {values.get('position_gate', nothing):.2f}"
+    )
+
+
+ALWAYS = ("updates_per_second", "loss", "learning_rate", "seconds", "gradient_norm")
+
+
+def _losses(values: dict[str, float]) -> str:
+    """A line about any network: the loss and its largest parts."""
+    nothing = math.nan
+    parts = sorted(((n, v) for n, v in values.items() if n not in ALWAYS), key=lambda part: -abs(part[1]))
+    told = "  ".join(f"{name} {value:.4g}" for name, value in parts[:4])
+    return f"{values.get('updates_per_second', nothing):.1f}/s  loss {values.get('loss', nothing):.4g}  {told}"
 
 
 def _rehearsed(values: dict[str, float]) -> str:

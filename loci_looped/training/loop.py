@@ -11,30 +11,29 @@ from typing import Any, NoReturn
 
 import numpy as np
 import torch
+from torch import nn
 
-from loci_looped.configs.curriculum import PhaseName
-from loci_looped.configs.training import TrainConfig
+from loci_looped.configs.training import RunConfig
 from loci_looped.data.clip import Clip
 from loci_looped.data.store.dataset import Batch
+from loci_looped.inference.network_kinds import as_loci
 from loci_looped.inference.networks import INSIDE_RUN, save_network
-from loci_looped.model import GateKind, LociLooped
-from loci_looped.training.acceleration import accelerate
 from loci_looped.training.clips import Report, TrainingClips, open_dataset
 from loci_looped.training.consolidation import Consolidation
-from loci_looped.training.curriculum import Phase, phase_at
-from loci_looped.training.diagnostics import diagnose
 from loci_looped.training.distributed import ProcessGroup
 from loci_looped.training.log import Averages, RunLog
+from loci_looped.training.objective import NamedPhase
+from loci_looped.training.objectives import objective_of
 from loci_looped.training.optimiser import (
     build_optimiser,
     clip_gradients,
+    hold_still,
     named_state,
     restore_state,
     set_learning_rate,
 )
-from loci_looped.training.sequence import unroll
 from loci_looped.training.stopping import asked_to_stop
-from loci_looped.training.validation import Validation, validate, validation_clips, write_strip
+from loci_looped.training.validation import Validation, validation_clips
 from loci_looped.utils.atomic import replacing
 from loci_looped.utils.checkpoint import Checkpoint, newest_checkpoint, write_checkpoint
 from loci_looped.utils.errors import LociError
@@ -46,31 +45,36 @@ class Trainer:
     """A run in a folder. Its state is exactly what a checkpoint holds; between two sequences it can stop and go on."""
 
     def __init__(
-        self, config: TrainConfig, folder: Path, clips: TrainingClips | None = None, world: ProcessGroup | None = None
+        self, config: RunConfig, folder: Path, clips: TrainingClips | None = None, world: ProcessGroup | None = None
     ):
         self.config, self.folder = config, folder
+        self.objective = objective_of(config)
         self.world = world or ProcessGroup()
         torch.manual_seed(config.seed)          # the weights' start; everything later draws from self.generator
-        self.model = LociLooped(config.model).to(self.world.device)
+        self.model: nn.Module = self.objective.build().to(self.world.device)
         self.average = copy.deepcopy(self.model).requires_grad_(False)
-        accelerate(self.model, config, self.world.device)
-        self.optimiser = build_optimiser(self.model, config.optimiser)
+        self._prepare()
         self.generator = torch.Generator(self.world.device).manual_seed(config.seed * 1009 + self.world.rank)
         self.update, self.calls, self.batches, self.looked, self.seconds = 0, 0, 0, 0, 0.0
-        self.consolidation = Consolidation(self.network(), config.rehearsal, self.world, config.seed)
         self.means = Averages()
         self.milestones: list[int] = []         # where phases began; their checkpoints are kept for branches
         self.started_from: dict[str, Any] | None = None     # of a branch: run, update and configuration it came from
-        self._clips, self._clips_size = clips, config.model.frame
+        self._clips, self._clips_size = clips, config.frame
         self._scenes: list[Clip] = []
         self._told: set[str] = set()
         self._stop = False
         self.is_over = False
 
+    def _prepare(self) -> None:
+        """What a new network needs to learn."""
+        self.objective.accelerate(self.model, self.world.device)
+        self.optimiser = build_optimiser(self.objective.groups(self.model), self.config.optimiser)
+        self.consolidation = self.objective.consolidation(self.network(), self.world)
+
     @property
     def pictures(self) -> int:
         """Updates made with pictures, by which the curriculum counts; the others were rehearsals."""
-        return self.update - self.consolidation.updates
+        return self.update - (self.consolidation.updates if self.consolidation else 0)
 
     # ---------------------------------------------------------------- the loop
 
@@ -87,15 +91,16 @@ class Trainer:
             while not (self.is_complete() or self.world.agree(self._stop)):
                 self._grow_if_due()
                 clips = self.open_clips()
-                if self.consolidation.is_due(self.pictures):
-                    saved = self._consolidate(clips, log, saved)
+                if self.consolidation and self.consolidation.is_due(self.pictures):
+                    saved = self._consolidate(self.consolidation, clips, log, saved)
                     continue
-                phase = phase_at(self.config.curriculum, self.pictures, self.calls)
+                phase = self.objective.phase(self.pictures, self.calls)
                 self._learn(clips.batch_at(self.batches), phase, log)
-                if phase.fade >= 1 and self.update - self.looked >= self.config.validate_every:
+                due = self.update - self.looked >= self.config.validate_every
+                if due and self.objective.is_worth_a_look(phase):
                     self.looked = self.update
-                    self._validate(phase.name, phase.gate, log)
-                next_phase = phase_at(self.config.curriculum, self.pictures, self.calls).name != phase.name
+                    self._validate(phase.name, log)
+                next_phase = self.objective.phase(self.pictures, self.calls).name != phase.name
                 if next_phase:
                     self.milestones.append(self.update)
                 if self.world.agree(next_phase or time.monotonic() - saved > 60 * self.config.checkpoint_minutes):
@@ -104,9 +109,9 @@ class Trainer:
         self.save()
         self.is_over = self.is_complete()
         if self.is_over and self.world.is_first:
-            phase = phase_at(self.config.curriculum, self.pictures, self.calls)
-            rehearsed = self.consolidation.round > 0
-            last = self._validate(*(("rehearsal", "learned") if rehearsed else (phase.name, phase.gate)), log)
+            rehearsed = self.consolidation is not None and self.consolidation.round > 0
+            name = "rehearsal" if rehearsed else self.objective.phase(self.pictures, self.calls).name
+            last = self._validate(name, log)
             save_network(self.folder / INSIDE_RUN, self.network(), {
                 "recipe": self.config.name, "world": self.config.data.world, "seed": self.config.seed,
                 "updates": self.update,
@@ -114,13 +119,13 @@ class Trainer:
             })
         return last
 
-    def _learn(self, batch: Batch, phase: Phase, log: RunLog | None) -> None:
+    def _learn(self, batch: Batch, phase: NamedPhase, log: RunLog | None) -> None:
         """One sequence: an update per window."""
         started, before = time.monotonic(), self.seconds
-        optimiser, updates = self.config.optimiser, self.config.curriculum.updates
+        optimiser, updates = self.config.optimiser, self.config.updates_with_pictures
         frames, background = self.world.share(batch.frames), self.world.share(batch.background)
         self.model.train()
-        for window in unroll(self.model, frames, background, phase, self.config, self.generator):
+        for window in self.objective.windows(self.model, frames, background, phase, self.generator):
             loss = float(window.loss.detach())
             if not math.isfinite(loss):
                 broken = ", ".join(name for name, value in window.parts.items() if not math.isfinite(value))
@@ -128,10 +133,11 @@ class Trainer:
             rate = set_learning_rate(self.optimiser, optimiser, self.pictures, updates)
             self.optimiser.zero_grad(set_to_none=True)
             (window.loss / self.world.size).backward()
-            self.world.sum_gradients(self.model)
+            self.world.sum_gradients(self.model, self.objective.injected(self.model))
             norm = clip_gradients(self.model.parameters(), optimiser.clip)
             if not math.isfinite(norm):
                 self._refuse(batch, "a gradient that is not a finite number")
+            hold_still(self.optimiser, window.moves)
             self.optimiser.step()
             self._follow()
             self.update += 1
@@ -144,11 +150,11 @@ class Trainer:
                 break
         self.batches += 1
 
-    def _consolidate(self, clips: TrainingClips, log: RunLog | None, saved: float) -> float:
+    def _consolidate(self, rounds: Consolidation, clips: TrainingClips, log: RunLog | None, saved: float) -> float:
         """Some of a round of rehearsal; returns when the last checkpoint was written."""
-        started, rounds = time.monotonic(), self.consolidation
+        started = time.monotonic()
         if rounds.must_record:
-            self.batches += rounds.record(clips, self.batches, self.config.warm_up)
+            self.batches += rounds.record(clips, self.batches, self.config.warm_up_steps)
             self.milestones.append(self.update)
             if log is not None:
                 log.say(rounds.told())
@@ -164,11 +170,11 @@ class Trainer:
                 break       # signals and the clock are looked at between pieces
         self.seconds += time.monotonic() - started
         if rounds.round == ends:
-            rounds.teach(self.model)
+            rounds.teach(as_loci(self.model, self.folder))
             if log is not None:
                 log.record("rehearsal", self.update, rounds.look() | {"round": ends})
             if not rounds.is_over:
-                self._validate("rehearsal", "learned", log)
+                self._validate("rehearsal", log)
         if self.world.agree(rounds.round == ends or time.monotonic() - saved > 60 * self.config.checkpoint_minutes):
             self._save_or_tell(log)
             saved = time.monotonic()
@@ -180,22 +186,22 @@ class Trainer:
             decay = min(self.config.optimiser.average, 1 - 1 / (self.pictures + 2))
             with torch.no_grad():
                 torch._foreach_lerp_(list(self.average.parameters()), list(self.model.parameters()), 1 - decay)
+                for ours, theirs in zip(self.average.buffers(), self.model.buffers(), strict=True):
+                    ours.copy_(theirs)      # running statistics are means already
 
     def _grow_if_due(self) -> None:
-        due = self.config.level_two_from
-        if due and self.update >= due and self.model.config.level == 1:
+        if self.config.level_at(self.update) > self.objective.level(self.model):
             self._grow()
 
     def _grow(self) -> None:
-        """Level 2: the same weights on frames four times as fine, with a fresh optimiser."""
-        self.model, self.average = self.model.at_level(2), self.average.at_level(2).requires_grad_(False)
-        accelerate(self.model, self.config, self.world.device)
-        self.optimiser = build_optimiser(self.model, self.config.optimiser)
-        self.consolidation = Consolidation(self.network(), self.config.rehearsal, self.world, self.config.seed)
+        """The same weights on finer frames, with a fresh optimiser."""
+        self.model = self.objective.grown(self.model)
+        self.average = self.objective.grown(self.average).requires_grad_(False)
+        self._prepare()
 
     def open_clips(self, report: Report | None = None) -> TrainingClips:
         """The training clips at the network's present size; whatever does not fit the network is said here."""
-        size = self.model.config.frame
+        size = self.objective.frame(self.model)
         if self._clips is None or size != self._clips_size:
             self._clips = self.world.one_after_another(lambda: open_dataset(self.config, size, report))
             self._clips_size, self._scenes = size, []
@@ -205,20 +211,21 @@ class Trainer:
         """Nothing is left to do: the curriculum has ended, or the time is up. The same in all processes."""
         limit = self.config.minutes
         over = bool(limit) and self.seconds >= 60 * limit
-        finished = self.pictures >= self.config.curriculum.updates and self.consolidation.is_over
+        rehearsed = self.consolidation is None or self.consolidation.is_over
+        finished = self.pictures >= self.config.updates_with_pictures and rehearsed
         return finished or self.world.agree(over)
 
     def stop(self) -> None:
         """End after the sequence under way, with a checkpoint."""
         self._stop = True
 
-    def network(self) -> LociLooped:
+    def network(self) -> nn.Module:
         """What is evaluated and shipped: the moving average if there is one."""
         return self.average if self.config.optimiser.average else self.model
 
     # ---------------------------------------------------------------- what it tells
 
-    def _report(self, phase: PhaseName, log: RunLog | None, rate: float) -> None:
+    def _report(self, phase: str, log: RunLog | None, rate: float) -> None:
         values = self.means.take()
         if log is None:
             return
@@ -226,24 +233,26 @@ class Trainer:
         values |= {"learning_rate": rate, "seconds": self.seconds, "updates_per_second": speed}
         log.record("train", self.update, values | {"phase": phase})
         log.progress(self.update, phase, values)
-        self._complain(diagnose(self.update, phase, values), log)
+        self._complain(self.objective.diagnose(self.update, phase, values), log)
 
-    def _validate(self, phase: PhaseName, gate: GateKind, log: RunLog | None) -> Validation | None:
+    def _validate(self, phase: str, log: RunLog | None) -> Validation | None:
         """Figures and a strip of one scene; evaluation draws no random numbers, so it does not disturb training."""
         if log is None or not self.config.validation_scenes:
             return None
         network = self.network()
         if not self._scenes:
             self._scenes = validation_clips(
-                self.config.validation_scenes, network.config.frame, self.config.data.world, self.config.data.stride
+                self.config.validation_scenes, self.objective.frame(network), self.config.data.world,
+                self.config.data.stride,
             )
-        found = validate(network, self._scenes, gate)
+        found = self.objective.validate(network, self._scenes, phase)
         log.record("validation", self.update, found.to_json() | {"phase": phase, "seconds": self.seconds})
         log.say(f"{self.update:>8} {found.line()}")
         strip = self.folder / STRIPS / f"update-{self.update:09d}.png"
-        write_strip(network, self._scenes[0], gate, strip, f"{self.config.name}, update {self.update}")
+        title = f"{self.config.name}, update {self.update}"
+        self.objective.write_strip(network, self._scenes[0], phase, strip, title)
         log.picture("validation/strip", self.update, strip)
-        self._complain(diagnose(self.update, phase, {}, found), log)
+        self._complain(self.objective.diagnose(self.update, phase, {}, found), log)
         return found
 
     def _complain(self, found: dict[str, str], log: RunLog) -> None:
@@ -279,13 +288,13 @@ class Trainer:
         }
         if self.config.optimiser.average:
             tensors["average"] = dict(self.average.state_dict())
-        if self.config.rehearsal.rounds:
+        if self.consolidation and self.consolidation.config.rounds:
             tensors |= self.consolidation.tensors()
         write_checkpoint(self.folder / CHECKPOINTS, Checkpoint(self.update, tensors, {
             "calls": self.calls, "batches": self.batches, "looked": self.looked, "seconds": self.seconds,
-            "level": self.model.config.level, "means": self.means.to_json(), "told": sorted(self._told),
+            "level": self.objective.level(self.model), "means": self.means.to_json(), "told": sorted(self._told),
             "milestones": self.milestones, "config": self.config.to_json(), "started_from": self.started_from,
-            "rehearsal": self.consolidation.values(),
+            **({"rehearsal": self.consolidation.values()} if self.consolidation else {}),
         }), spared=self.milestones)
 
     def _save_or_tell(self, log: RunLog | None) -> None:
@@ -299,16 +308,16 @@ class Trainer:
     def restore(self, found: Checkpoint | None = None) -> None:
         """Go on from a checkpoint; from the newest whole one of the folder if none is given."""
         found = found or newest_checkpoint(self.folder / CHECKPOINTS)
-        if found.values["level"] != self.model.config.level:
+        if found.values["level"] != self.objective.level(self.model):
             self._grow()
         self.model.load_state_dict(found.tensors["weights"])
         if self.config.optimiser.average:
             self.average.load_state_dict(found.tensors["average"])
         restore_state(self.model, self.optimiser, found.tensors["optimiser"])
-        if "rehearsal" in found.values:
+        if self.consolidation and "rehearsal" in found.values:
             self.consolidation.restore(found.tensors, found.values["rehearsal"])
             if self.consolidation.round:
-                self.consolidation.teach(self.model)
+                self.consolidation.teach(as_loci(self.model, self.folder))
         generators = found.tensors["random"]
         if len(generators) != self.world.size and self.world.is_first:
             warnings.warn(

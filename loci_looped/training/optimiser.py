@@ -10,10 +10,6 @@ import torch
 from torch import Tensor, nn
 
 from loci_looped.configs.training import OptimiserConfig
-from loci_looped.model import LociLooped
-
-WARM_START = 100
-"""AdamW's learning rate rises over the first updates; rectified Adam does that by itself."""
 
 TRUSTED = 5
 """Rectified Adam moves nothing until so many gradients' worth of variance are known."""
@@ -33,6 +29,8 @@ class RectifiedAdam(torch.optim.Optimizer):
     def step(self, closure: Callable[[], float] | None = None) -> None:  # type: ignore[override]
         del closure
         for group in self.param_groups:
+            if group.get("held", False):
+                continue
             beta1, beta2 = group["betas"]
             moving = [p for p in group["params"] if p.grad is not None or p in self.state]
             if not moving:
@@ -44,7 +42,8 @@ class RectifiedAdam(torch.optim.Optimizer):
             torch._foreach_lerp_(means, gradients, 1 - beta1)
             torch._foreach_mul_(squares, beta2)
             torch._foreach_addcmul_(squares, gradients, gradients, 1 - beta2)
-            rates = [rectified_rate(int(s["step"]), beta1, beta2) for s in states]
+            rate_of = rectified_rate if group.get("rectified", True) else plain_rate
+            rates = [rate_of(int(s["step"]), beta1, beta2) for s in states]
             sure = [i for i, rate in enumerate(rates) if rate > 0]
             if sure:
                 spreads = torch._foreach_sqrt([squares[i] for i in sure])
@@ -71,14 +70,21 @@ def rectified_rate(step: int, beta1: float, beta2: float) -> float:
     return math.sqrt((1 - beta2**step) * rectified) / (1 - beta1**step)
 
 
-def build_optimiser(model: LociLooped, config: OptimiserConfig) -> torch.optim.Optimizer:
-    """Two groups: the initial states, which may learn faster, and everything else."""
-    initial = list(model.recruiting.parameters())
-    known = {id(parameter) for parameter in initial}
-    groups = [
-        {"params": initial, "role": "initial"},
-        {"params": [p for p in model.parameters() if id(p) not in known], "role": "network"},
-    ]
+def plain_rate(step: int, beta1: float, beta2: float) -> float:
+    """The same of Adam as it was: it moves from the first step on."""
+    return math.sqrt(1 - beta2**step) / (1 - beta1**step)
+
+
+def parameter_groups(model: nn.Module, initial: nn.Module | None = None) -> list[dict[str, Any]]:
+    """The initial states, which may learn faster, if there are any; and everything else."""
+    faster = [] if initial is None else list(initial.parameters())
+    known = {id(parameter) for parameter in faster}
+    rest = {"params": [p for p in model.parameters() if id(p) not in known], "role": "network"}
+    return [{"params": faster, "role": "initial"}, rest] if faster else [rest]
+
+
+def build_optimiser(groups: list[dict[str, Any]], config: OptimiserConfig) -> torch.optim.Optimizer:
+    """`groups` have parameters ("params") and a "role"."""
     betas = (config.beta1, config.beta2)
     if config.kind == "radam":
         return RectifiedAdam(groups, lr=config.learning_rate, betas=betas, eps=config.epsilon)
@@ -97,7 +103,8 @@ def learning_rate(config: OptimiserConfig, update: int, updates: int) -> float:
     base *= config.decay ** ((update - since) // config.decay_every)
     progress = min(1.0, update / updates)
     base *= config.final_share + (1 - config.final_share) * (1 + math.cos(math.pi * progress)) / 2
-    return base * (min(1.0, (update + 1) / WARM_START) if config.kind == "adamw" else 1.0)
+    warming = min(1.0, (update + 1) / max(1, config.warm_start)) if config.kind == "adamw" else 1.0
+    return base * warming
 
 
 def set_learning_rate(optimiser: torch.optim.Optimizer, config: OptimiserConfig, update: int, updates: int) -> float:
@@ -105,11 +112,22 @@ def set_learning_rate(optimiser: torch.optim.Optimizer, config: OptimiserConfig,
     rate = learning_rate(config, update, updates)
     for group in optimiser.param_groups:
         factor = config.initial_factor if group["role"] == "initial" and update < config.initial_until else 1.0
-        group["lr"] = rate * factor
+        group["lr"] = rate * factor * group.get("factor", 1.0)
     if any(update == start for start, _ in config.steps):
         # Each run of the paper's chain began with a fresh optimiser.
         optimiser.state.clear()
     return rate
+
+
+def hold_still(optimiser: torch.optim.Optimizer, moves: frozenset[str] | None) -> None:
+    """Only groups with these roles move in the next step; None is all."""
+    if moves is None:
+        return
+    for group in optimiser.param_groups:
+        group["held"] = group["role"] not in moves      # rectified Adam would go on by its momentum
+        if group["held"]:
+            for parameter in group["params"]:
+                parameter.grad = None
 
 
 def clip_gradients(parameters: Iterable[nn.Parameter], limit: float) -> float:
@@ -121,7 +139,7 @@ def clip_gradients(parameters: Iterable[nn.Parameter], limit: float) -> float:
     return float(norm)
 
 
-def named_state(model: LociLooped, optimiser: torch.optim.Optimizer) -> dict[str, Tensor]:
+def named_state(model: nn.Module, optimiser: torch.optim.Optimizer) -> dict[str, Tensor]:
     """The optimiser's tensors under the names of the parameters: what a checkpoint keeps."""
     return {
         f"{name}|{key}": value
@@ -130,7 +148,7 @@ def named_state(model: LociLooped, optimiser: torch.optim.Optimizer) -> dict[str
     }
 
 
-def restore_state(model: LociLooped, optimiser: torch.optim.Optimizer, tensors: dict[str, Tensor]) -> None:
+def restore_state(model: nn.Module, optimiser: torch.optim.Optimizer, tensors: dict[str, Tensor]) -> None:
     """The inverse of `named_state`. Moments get the memory layout of their parameter, which fused steps rely on."""
     parameters = dict(model.named_parameters())
     counts_there = bool(optimiser.defaults.get("fused"))        # fused steps count where the parameter is

@@ -5,7 +5,8 @@ from __future__ import annotations
 import dataclasses
 from pathlib import Path
 
-from loci_looped.configs.training import TrainConfig, differences
+from loci_looped.configs.rivals import read_run_config
+from loci_looped.configs.training import RunConfig, differences
 from loci_looped.utils.checkpoint import Checkpoint
 from loci_looped.utils.errors import LociError
 
@@ -13,14 +14,19 @@ RESUME_MAY_CHANGE = ("minutes", "checkpoint_minutes", "log_every", "validate_eve
 """What does not change the course of training may differ when a run is resumed."""
 
 
-def config_of(found: Checkpoint) -> TrainConfig:
+def config_of(found: Checkpoint) -> RunConfig:
     """The configuration a checkpoint's run was started with."""
-    return TrainConfig.from_json(found.values["config"])
+    return read_run_config(found.values["config"])
 
 
-def resumed_config(found: Checkpoint, wanted: TrainConfig, folder: Path) -> TrainConfig:
+def resumed_config(found: Checkpoint, wanted: RunConfig, folder: Path) -> RunConfig:
     """The wanted configuration, unless it differs from the run's own in a way that matters."""
     own = config_of(found)
+    if own.kind != wanted.kind:
+        raise LociError(
+            f"The run in {folder} trains a {own.kind} network, but {wanted.name} is a recipe for {wanted.kind}: resume "
+            f"it with its own recipe, {own.name}, or with none."
+        )
     harmless = {name: getattr(wanted, name) for name in RESUME_MAY_CHANGE}
     changed = differences(dataclasses.replace(own, **harmless), wanted)
     if changed:

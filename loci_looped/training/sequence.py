@@ -13,15 +13,7 @@ from loci_looped.configs.training import LossConfig, TrainConfig
 from loci_looped.model import LociLooped, LociState, StepOutput
 from loci_looped.model import losses as losses_of
 from loci_looped.training.curriculum import Phase
-
-
-@dataclass(frozen=True)
-class Window:
-    """Some successive steps whose summed loss is back-propagated at once."""
-
-    loss: Tensor
-    parts: dict[str, float]     # unweighted losses and vital signs, averaged over the window's steps
-    steps: int                  # forward calls in it
+from loci_looped.training.window import Window
 
 
 @dataclass(frozen=True)
@@ -62,7 +54,7 @@ def unroll(
     if phase.fade >= 1 and _drawn(config.curriculum.colours_share, generator):
         phase = dataclasses.replace(phase, fade=0.0, canvas="colours")
     if phase.glimpse and not phase.still:
-        frames = _glimpses(frames, phase.glimpse, generator)
+        frames = crop(frames, phase.glimpse, generator)
     state = model.initial(background)
     held = torch.zeros(frames.shape[0], model.config.slots, dtype=torch.long, device=frames.device)
     losses: list[Tensor] = []
@@ -105,7 +97,7 @@ def _one_frame_each(frames: Tensor, generator: torch.Generator) -> Tensor:
     return frames[torch.arange(batch, device=frames.device), chosen].unsqueeze(1)
 
 
-def _glimpses(frames: Tensor, length: int, generator: torch.Generator) -> Tensor:
+def crop(frames: Tensor, length: int, generator: torch.Generator) -> Tensor:
     """(B, T, 3, H, W) -> (B, length, 3, H, W): some successive frames of each clip; of shorter clips all."""
     batch, whole = frames.shape[:2]
     if whole <= length:
@@ -180,7 +172,7 @@ def step_losses(
             "reconstruction": losses_of.picture_loss(output.present.frame, present.frame),
         }
     if config.centring:
-        parts["centring"] = losses_of.centring(output)
+        parts["centring"] = losses_of.centring(output, config.centring_above)
     nothing = torch.zeros((), device=output.gate.device)
     parts["position_change"] = nothing if warm else position_change(output)
     if config.gestalt_change:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from loci_looped.baselines.protocol import VideoModel
 from loci_looped.configs.scenes import FIRST_HELD_OUT_SEED, FIRST_VALIDATION_SEED
 from loci_looped.data.clip import Clip
 from loci_looped.data.render.clips import make_clip
@@ -20,9 +22,11 @@ from loci_looped.evaluation.metrics.tracking import summarise
 from loci_looped.inference.run import evaluation_mode
 from loci_looped.inference.video_model import LociVideoModel
 from loci_looped.inference.watch import watch
+from loci_looped.inference.watch_slots import watch_slots
 from loci_looped.model import GateKind, LociLooped
 from loci_looped.viz.canvas import write_png
 from loci_looped.viz.panel import slot_panel
+from loci_looped.viz.slot_strip import slot_strip
 
 SMALLEST_OBJECT = 4
 """A slot that covers more pixels than this, painted alone, is still an object."""
@@ -49,11 +53,15 @@ class Validation:
         return asdict(self)
 
     def line(self) -> str:
-        return (
+        found = (
             f"error visible {self.visible_error:.1f} % occluded {self.occluded_error:.1f} %, "
             f"successful {self.successful:.0f} %, "
-            f"movers found {self.movers_found:.0f} %, slots per mover {self.slots_per_mover:.2f}, "
-            f"position gate {self.position_gate_visible:.2f} visible {self.position_gate_hidden:.2f} hidden, "
+            f"movers found {self.movers_found:.0f} %, slots per mover {self.slots_per_mover:.2f}"
+        )
+        if math.isnan(self.position_gate_visible) and math.isnan(self.hidden_mask):
+            return found        # of a model without gates and beliefs
+        return (
+            f"{found}, position gate {self.position_gate_visible:.2f} visible {self.position_gate_hidden:.2f} hidden, "
             f"gestalt gate {self.gestalt_gate_visible:.2f} / {self.gestalt_gate_hidden:.2f}, "
             f"hidden object imagined {self.hidden_mask:.0f} %"
         )
@@ -68,16 +76,23 @@ def validation_clips(count: int, size: tuple[int, int], world: str = "vanish", s
 
 def validate(model: LociLooped, clips: Sequence[Clip], gate: GateKind, batch: int = 16) -> Validation:
     """Let the network watch the scenes and score them as the tracking experiment does; it is left in its mode."""
-    scored: list[ScoredClip] = []
     with evaluation_mode(model):
-        watching = LociVideoModel(model, gate, paints_beliefs=True)
-        for start in range(0, len(clips), batch):
-            chosen = clips[start : start + batch]
-            recordings = record(watching, chosen)
-            scored += [score("", clip, said) for clip, said in zip(chosen, recordings, strict=True)]
+        return validate_slots(LociVideoModel(model, gate, paints_beliefs=True), clips, batch)
+
+
+def validate_slots(watching: VideoModel[Any], clips: Sequence[Clip], batch: int = 16) -> Validation:
+    """The same for any video model; what it does not know (gates, beliefs) is NaN."""
+    scored: list[ScoredClip] = []
+    for start in range(0, len(clips), batch):
+        chosen = clips[start : start + batch]
+        recordings = record(watching, chosen)
+        scored += [score("", clip, said) for clip, said in zip(chosen, recordings, strict=True)]
     summary = summarise([clip.table for clip in scored])
     movers, found, slots = finding(scored)
-    visible, hidden = gate_openings(scored, visible=True), gate_openings(scored, visible=False)
+    unknown = np.full((0, 2), np.nan)
+    gated = all(clip.recording.gate is not None for clip in scored)
+    visible = gate_openings(scored, visible=True) if gated else unknown
+    hidden = gate_openings(scored, visible=False) if gated else unknown
     return Validation(
         visible_error=100 * summary.visible.mean,
         occluded_error=100 * summary.occluded.mean,
@@ -91,16 +106,22 @@ def validate(model: LociLooped, clips: Sequence[Clip], gate: GateKind, batch: in
 
 
 def _hidden_areas(clips: Sequence[ScoredClip]) -> NDArray[np.floating]:
-    """(N,) pixels of each hidden mover's slot, painted alone."""
-    parts = []
+    """(N,) pixels of each hidden mover's slot, painted alone; none if the model paints no beliefs."""
+    parts: list[NDArray[np.floating]] = [np.zeros(0)]
     for clip in clips:
-        assert clip.recording.believed_areas is not None
-        parts.append(clip.recording.believed_areas[clip.rows & ~clip.table.visible])
+        if clip.recording.believed_areas is not None:
+            parts.append(clip.recording.believed_areas[clip.rows & ~clip.table.visible])
     return np.concatenate(parts)
 
 
 def _mean(values: NDArray[Any]) -> float:
     return float(values.mean()) if len(values) else float("nan")
+
+
+def write_slot_strip(watching: VideoModel[Any], clip: Clip, path: Path, title: str = "") -> None:
+    """A picture of one scene for any video model: what it sees and expects, and the mask of every slot."""
+    moments = [seen for seen in watch_slots(watching, clip, clip.size) if seen.number % STRIP_EVERY == 0]
+    write_png(path, slot_strip(moments, title))
 
 
 def write_strip(model: LociLooped, clip: Clip, gate: GateKind, path: Path, title: str = "") -> None:

@@ -52,6 +52,7 @@ def write_checkpoint(
             sums[f"{name}.safetensors"] = hashlib.sha256(content).hexdigest()
             _write(partial / f"{name}.safetensors", content)
         state = {"version": VERSION, "update": checkpoint.update, "sha256": sums, "values": checkpoint.values}
+        state["checksum"] = _checksum(state)
         _write(partial / STATE, json.dumps(state, indent=1).encode())
         _sync(partial)
         if target.exists():
@@ -73,6 +74,11 @@ def write_checkpoint(
     for old in passing[:-keep]:
         shutil.rmtree(old, ignore_errors=True)
     return target
+
+
+def _checksum(state: dict[str, Any]) -> str:
+    """Of what will be read again: JSON makes lists of tuples, and words of the numbers that name things."""
+    return hashlib.sha256(json.dumps(json.loads(json.dumps(state)), sort_keys=True).encode()).hexdigest()
 
 
 def _write(path: Path, content: bytes) -> None:
@@ -109,6 +115,9 @@ def read_checkpoint(path: Path) -> Checkpoint:
         state = json.loads((path / STATE).read_text(encoding="utf-8"))
         if state["version"] != VERSION:
             raise LociError(f"{path} was written by another version of this package ({state['version']}).")
+        told = state.pop("checksum", None)          # those of version 0.1.0 had none
+        if told is not None and told != _checksum(state):
+            raise LociError(f"{path / STATE} is damaged: its checksum does not match.")
         tensors = {}
         for name, wanted in state["sha256"].items():
             file = path / name
@@ -119,7 +128,7 @@ def read_checkpoint(path: Path) -> Checkpoint:
         return Checkpoint(int(state["update"]), tensors, state["values"])
     except LociError:
         raise
-    except (OSError, ValueError, KeyError, TypeError, AttributeError, SafetensorError) as error:
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError, SafetensorError) as error:
         raise LociError(f"{path} is no complete checkpoint ({error}).") from error
 
 

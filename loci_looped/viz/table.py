@@ -9,6 +9,7 @@ import numpy as np
 
 from loci_looped.data.coordinates import to_pixels
 from loci_looped.inference.watch import FrameResult
+from loci_looped.inference.watch_slots import SlotsResult
 from loci_looped.viz.colours import slot_name
 
 COLUMNS = (
@@ -40,4 +41,26 @@ class Table:
                 f"{float(seen.occlusion[slot]):.4f}", *(f"{value:.4f}" for value in seen.gate[slot].tolist()),
                 f"{float(seen.surprise[slot]):.6f}",
                 int((visible[slot] > 0.5).sum()), int((seen.belief.whole_masks[0, slot] > 0.5).sum()),
+            ))
+
+
+class SlotsTable:
+    """The same of what any video model says about its slots."""
+
+    columns = ("frame", "seconds", "slot", "present", "y", "x", "row", "column", "occlusion", "visible_pixels")
+
+    def __init__(self, file: TextIO):
+        self.writer = csv.writer(file, lineterminator="\n")
+        self.writer.writerow(self.columns)
+
+    def add(self, seen: SlotsResult) -> None:
+        slots = seen.slots
+        places = to_pixels(slots.positions[0].numpy().astype(np.float64), seen.picture.shape[:2])
+        for slot in range(slots.presence.shape[1]):
+            self.writer.writerow((
+                seen.number, f"{seen.time:.3f}", slot_name(slot), int(slots.presence[0, slot]),
+                *(f"{value:.5f}" for value in slots.positions[0, slot].tolist()),
+                *(f"{value:.2f}" for value in places[slot]),
+                "" if slots.occlusion is None else f"{float(slots.occlusion[0, slot]):.4f}",
+                int((slots.visible_masks[0, slot] > 0.5).sum()),
             ))

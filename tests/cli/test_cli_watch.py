@@ -11,7 +11,10 @@ import pytest
 import torch
 from PIL import Image
 
+import loci_looped
+from loci_looped.cli import watch as cli_watch
 from loci_looped.cli.main import main
+from loci_looped.configs.recipes import recipe
 from loci_looped.data.formats import video
 from loci_looped.data.formats.film_writer import write_film
 from loci_looped.data.render.clips import make_clip
@@ -19,6 +22,7 @@ from loci_looped.data.store.clip_file import save_clip
 from loci_looped.inference.networks import save_network
 from loci_looped.inference.stream import open_source
 from loci_looped.model.loci import LociLooped
+from loci_looped.utils.checkpoint import Checkpoint, write_checkpoint
 from loci_looped.utils.errors import LociError
 from loci_looped.viz.table import COLUMNS
 
@@ -55,6 +59,18 @@ def test_a_film_becomes_a_film_a_table_curves_and_a_page(
     assert "http://" not in page.replace("http://www.w3.org/2000/svg", "") and "https://" not in page
     data = json.loads(re.search(r'id="data">(.*?)</script>', page, re.S).group(1))
     assert data["sections"][0]["film"].startswith("data:video/mp4;base64,") and data["sections"][0]["length"] == 6
+
+
+def test_the_lights_can_be_turned_out(network: str, tmp_path: Path) -> None:
+    pictures = make_clip("vanish-control", 7, samples=1, size=(40, 60)).frames[:8]
+    write_film(tmp_path / "film.mp4", pictures, fps=8)
+    arguments = ["watch", str(tmp_path / "film.mp4"), "--network", network]
+    assert main([*arguments, "--out", str(tmp_path / "light")]) == 0
+    assert main([*arguments, "--out", str(tmp_path / "dark"), "--blackout", "1"]) == 0
+    light, dark = ((tmp_path / name / "table.csv").read_text().splitlines() for name in ("light", "dark"))
+    assert light[: 1 + 6 * 5] == dark[: 1 + 6 * 5] and light[1 + 6 * 5 :] != dark[1 + 6 * 5 :]
+    with pytest.raises(LociError, match="between 0 and 1"):
+        cli_watch.main([*arguments[1:], "--blackout", "-1"])
 
 
 def test_clips_are_watched_and_a_folder_of_them_one_by_one(network: str, tmp_path: Path) -> None:
@@ -158,3 +174,18 @@ def test_an_endless_stream_is_ended_by_the_keyboard_and_kept(
     assert 4 < watched < 12
     assert video.info(tmp_path / "film.mp4").frames == watched
     assert signal.getsignal(signal.SIGINT) is handler
+
+
+def test_the_network_of_a_run_under_way_is_found(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """By watch, export and the lab alike: all of them open networks with `load`."""
+    config = recipe("adept-small")
+    weights = {name: tensor.clone() for name, tensor in LociLooped(config.model).state_dict().items()}
+    run = tmp_path / "run"
+    write_checkpoint(run / "checkpoints", Checkpoint(
+        7, {"weights": weights, "average": weights}, {"config": config.to_json(), "level": config.model.level},
+    ))
+    line = ["watch", "vanish:seed=3", "--stop", "2", "--network", str(run), "--out", str(tmp_path / "out")]
+    assert main(line) == 0 and "Watched 2 frames" in capsys.readouterr().out
+    for verb in ("watch", "export", "lab", "demo"):
+        text = (Path(loci_looped.__file__).parent / "cli" / f"{verb}.py").read_text(encoding="utf-8")
+        assert "from loci_looped.inference.networks import load\n" in text and "load(arguments.network)" in text

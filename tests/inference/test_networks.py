@@ -106,7 +106,7 @@ def test_a_truncated_weight_file_is_told(stored: Path) -> None:
 @pytest.mark.parametrize(
     ("change", "sentence"),
     [
-        (lambda about: about.update(kind="SAVi network"), "describes a SAVi network"),
+        (lambda about: about.update(kind="slot network"), "describes a slot network; this version"),
         (lambda about: about["network"].update(slotz=3), "no field 'slotz'; did you mean 'slots'"),
         (lambda about: about["network"].update(slots="many"), "slots = 'many', but it must be of type int"),
         (lambda about: about["network"].update(bottleneck="jar"), "one of binary, sigmoid"),
@@ -150,7 +150,7 @@ def test_an_interrupted_write_leaves_the_old_network(stored: Path, monkeypatch: 
     def fail(*_: object) -> None:
         raise OSError("no space left")
 
-    monkeypatch.setattr(storage, "save_file", fail)
+    monkeypatch.setattr("os.replace", fail)
     with pytest.raises(LociError, match="could not be written"):
         storage.save_network(stored, LociLooped(TINY))
     assert (stored / "weights.safetensors").read_bytes() == before
@@ -179,3 +179,17 @@ def test_importing_the_package_costs_nothing() -> None:
     assert done.stdout.split() == ["LociLooped", "load"]
     with pytest.raises(AttributeError, match="it has Clip"):
         loci_looped.lode  # noqa: B018
+
+
+def test_one_flipped_bit_of_the_weights_is_noticed(tmp_path: Path) -> None:
+    place = storage.save_network(tmp_path / "net", LociLooped("adept-small"))
+    content = bytearray((place / storage.WEIGHTS).read_bytes())
+    content[-1000] ^= 1
+    (place / storage.WEIGHTS).write_bytes(content)
+    with pytest.raises(LociError, match="its checksum is not the one that was stored"):
+        storage.load(place)
+    # Networks of before had no checksum, and are read as ever.
+    config = json.loads((place / storage.CONFIG).read_text(encoding="utf-8"))
+    del config["weights_sha256"]
+    (place / storage.CONFIG).write_text(json.dumps(config), encoding="utf-8")
+    assert storage.load(place)

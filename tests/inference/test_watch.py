@@ -15,7 +15,7 @@ from loci_looped.data.formats.video import Selection
 from loci_looped.data.render.clips import make_clip
 from loci_looped.inference.pixels import to_tensor
 from loci_looped.inference.stream import background_of, open_source
-from loci_looped.inference.watch import watch
+from loci_looped.inference.watch import FIRST_DARK, blackouts, watch
 from loci_looped.model.loci import LociLooped
 from loci_looped.utils.errors import LociError, LociWarning
 
@@ -39,6 +39,15 @@ def test_every_frame_is_told_once_with_all_that_is_promised(model: LociLooped, f
     assert last.occlusion.shape == last.bound.shape == (5,)
     assert last.behind_the_screen.shape == (40, 60, 3) and last.behind_the_screen.dtype == np.uint8
     assert not last.percept.position.requires_grad
+
+
+def test_the_lights_go_out_by_chance_but_not_at_first() -> None:
+    dark = [blackouts(0.2)(number) for number in range(1000)]
+    assert not any(dark[:FIRST_DARK]) and 150 < sum(dark) < 250
+    assert dark == [blackouts(0.2)(number) for number in range(1000)]
+    assert not any(blackouts(0.0)(number) for number in range(50)) and all(blackouts(1.0)(n) for n in range(6, 50))
+    with pytest.raises(LociError, match="between 0 and 1"):
+        blackouts(1.2)
 
 
 def test_watching_is_stepping(model: LociLooped, frames: np.ndarray) -> None:

@@ -158,6 +158,13 @@ def test_centring_pulls_places_to_the_middle_of_their_masks(output: StepOutput) 
     middle = torch.tensor([y, x]).double() / 1.001
     off = (sensed.position[0, 0] - middle).square().sum()
     assert loss.item() == pytest.approx((off / 2).item())
+    # A haze far away moves the middle, unless it is too faint to count.
+    hazy = masks.clone()
+    hazy[0, 0, :, -2] = 0.2
+    in_haze = dataclasses.replace(output, **changes | {
+        "present": dataclasses.replace(output.present, object_masks=hazy)})
+    assert losses.centring(in_haze).item() > 2 * loss.item()
+    assert losses.centring(in_haze, above=0.5).item() == pytest.approx(loss.item())
     # Of what is cut off by something, or by the border, only a part is seen, and its middle is elsewhere.
     half_hidden = changes | {"occlusion": torch.tensor([[0.5, 0.0, 0.0]]).double()}
     assert losses.centring(dataclasses.replace(output, **half_hidden)).item() == 0

@@ -8,13 +8,13 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from loci_looped.baselines.gswm import Gswm, GswmConfig, GswmSchedule, preset
+from loci_looped.baselines.gswm import Gswm, GswmConfig, preset
 
 GOLDEN = Path(__file__).parents[1] / "golden"
 
 TINY = dataclasses.replace(
     preset("gswm-balls"), frame=32, max_objects=4, what=8, dynamics=8, hidden=16, glimpse_channels=16, trunk_channels=8,
-    trunk_norm="group", context=8, context_channels=8, schedule=GswmSchedule(first_length=3),
+    trunk_norm="group", context=8, context_channels=8,
 )
 
 

@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from loci_looped.baselines.savi.config import (
+from loci_looped.configs.savi import (
     DecoderConfig,
     EncoderConfig,
     KernelConfig,

@@ -16,6 +16,7 @@ from rich.console import Console
 import loci_looped
 from loci_looped.configs.training import TrainConfig
 from loci_looped.model import LociLooped
+from loci_looped.training import loci_objective
 from loci_looped.training import loop as loop_of
 from loci_looped.training.clips import open_dataset
 from loci_looped.training.log import RunLog, read_log
@@ -197,7 +198,7 @@ def test_a_full_disk_costs_one_checkpoint_not_the_run(
 def test_trouble_is_told_once_also_across_a_resume(
     tiny: TrainConfig, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(loop_of, "diagnose", lambda *_: {"nothing bound": "No slot holds anything."})
+    monkeypatch.setattr(loci_objective, "diagnose", lambda *_: {"nothing bound": "No slot holds anything."})
     _, said = _run(tiny, tmp_path, at=3, do=None)
     _, more = _run(tiny, tmp_path, resume=True)
     assert sum("in trouble" in line for line in said) == 1 and not any("in trouble" in line for line in more)

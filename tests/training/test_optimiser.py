@@ -17,9 +17,14 @@ from loci_looped.training.optimiser import (
     clip_gradients,
     learning_rate,
     named_state,
+    parameter_groups,
     restore_state,
     set_learning_rate,
 )
+
+
+def groups_of(model: LociLooped) -> list[dict[str, Any]]:
+    return parameter_groups(model, initial=model.recruiting)
 
 
 def _by_hand(start: float, gradients: list[float | None], lr: float) -> list[float]:
@@ -87,7 +92,7 @@ def test_the_papers_learning_rates(name: str, update: int, rate: float) -> None:
 @pytest.mark.parametrize(("name", "until"), [("adept", 50_000), ("clevrer", 50_000), ("balls", 30_000)])
 def test_initial_states_learn_thirty_times_faster_at_first(name: str, until: int) -> None:
     config = recipe(name)
-    optimiser = build_optimiser(LociLooped("balls"), config.optimiser)
+    optimiser = build_optimiser(groups_of(LociLooped("balls")), config.optimiser)
 
     def of_initial_states(update: int) -> float:
         rate = set_learning_rate(optimiser, config.optimiser, update, config.curriculum.updates)
@@ -135,7 +140,7 @@ def test_a_restored_optimiser_takes_the_same_steps(kind: Any) -> None:
     config = OptimiserConfig(kind=kind, epsilon=1e-8)
     random = torch.Generator().manual_seed(0)
     model, twin = LociLooped("balls"), LociLooped("balls")
-    first, second = build_optimiser(model, config), build_optimiser(twin, config)
+    first, second = (build_optimiser(groups_of(network), config) for network in (model, twin))
     shapes = [p.shape for p in model.parameters()]
     gradients = [[torch.randn(shape, generator=random) for shape in shapes] for _ in range(8)]
 

@@ -15,7 +15,7 @@ from loci_looped.configs.training import LossConfig, TrainConfig
 from loci_looped.model import LociLooped, LociState, Regime, StepOutput
 from loci_looped.model import losses as losses_of
 from loci_looped.training.curriculum import Phase, phase_at
-from loci_looped.training.sequence import Target, Window, _glimpses, step_losses, unroll, weighted
+from loci_looped.training.sequence import Target, Window, crop, step_losses, unroll, weighted
 
 
 class Given(NamedTuple):
@@ -226,10 +226,10 @@ def test_weights_of_the_loss_table() -> None:
     assert float(weighted(parts, config)) == 1 + 5 + 25 + 125
 
 
-def test_glimpses_are_successive_frames_that_begin_anywhere() -> None:
+def testcrop_are_successive_frames_that_begin_anywhere() -> None:
     frames = torch.arange(30.0).view(1, 30, 1, 1, 1).expand(64, -1, -1, -1, -1)
-    cut = _glimpses(frames, 6, torch.Generator().manual_seed(0))[:, :, 0, 0, 0]
+    cut = crop(frames, 6, torch.Generator().manual_seed(0))[:, :, 0, 0, 0]
     assert cut.shape == (64, 6)
     assert (cut.diff(dim=1) == 1).all()
     assert len(set(cut[:, 0].tolist())) > 10
-    assert torch.equal(_glimpses(frames[:, :5], 6, torch.Generator()), frames[:, :5])
+    assert torch.equal(crop(frames[:, :5], 6, torch.Generator()), frames[:, :5])

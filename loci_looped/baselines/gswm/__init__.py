@@ -1,13 +1,13 @@
 """G-SWM (Lin et al., ICML 2020): a generative world model of boxes, written by us from a description of it.
 
-`config` can be read without torch; everything else is imported when it is asked for.
+The configuration can be read without torch; everything else is imported when it is asked for.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from .config import PRESETS, GswmConfig, GswmSchedule, preset
+from loci_looped.configs.gswm import PRESETS, GswmConfig, preset
 
 if TYPE_CHECKING:
     from .generation import roll_out
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from .video_model import GswmVideoModel
 
 __all__ = [
-    "PRESETS", "Gswm", "GswmConfig", "GswmOutput", "GswmSchedule", "GswmState", "GswmVideoModel", "Objects",
+    "PRESETS", "Gswm", "GswmConfig", "GswmOutput", "GswmState", "GswmVideoModel", "Objects",
     "clip_loss", "preset", "roll_out",
 ]
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
+from loci_looped.configs.gswm import CONTEXT_STRIDE, GswmConfig
+
 from .blocks import MLP, downsampling, upsampling
-from .config import CONTEXT_STRIDE, GswmConfig
 from .distributions import Gaussian
 from .situation import InitialMemory, advance
 from .state import BackgroundState, ContextBelief, Memory

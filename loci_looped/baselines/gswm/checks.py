@@ -5,9 +5,9 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from loci_looped.configs.gswm import GswmConfig
 from loci_looped.utils.errors import LociError
 
-from .config import GswmConfig
 from .state import GswmState
 
 

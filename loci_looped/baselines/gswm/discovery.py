@@ -7,8 +7,9 @@ import math
 import torch
 from torch import Tensor, nn
 
+from loci_looped.configs.gswm import GswmConfig
+
 from .blocks import MLP, head
-from .config import GswmConfig
 from .distributions import Gaussian, draw_presence
 from .state import DiscoveryBelief, Objects
 from .trunk import Trunk

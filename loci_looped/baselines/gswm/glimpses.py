@@ -6,8 +6,9 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from loci_looped.configs.gswm import GLIMPSE, GswmConfig
+
 from .blocks import downsampling, upsampling
-from .config import GLIMPSE, GswmConfig
 
 EPSILON = 1e-9
 """Added to the sides of a box that is divided by."""

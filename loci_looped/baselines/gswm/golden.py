@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from loci_looped.baselines.deviation import Deviation
+from loci_looped.configs.gswm import GswmConfig, preset
 from loci_looped.utils.errors import LociError
 
-from .config import GswmConfig, preset
 from .generation import roll_out
 from .gswm import Gswm
 from .losses import Terms, step_terms

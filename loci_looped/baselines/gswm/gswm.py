@@ -10,9 +10,10 @@ from dataclasses import replace
 import torch
 from torch import Tensor, nn
 
+from loci_looped.configs.gswm import GswmConfig, preset
+
 from .background import Background, background_of
 from .checks import check_frame, check_picture, check_state, check_type
-from .config import GswmConfig, preset
 from .discovery import Discovery
 from .propagation import Propagation
 from .rendering import Renderer

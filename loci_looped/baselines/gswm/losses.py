@@ -10,7 +10,8 @@ import math
 
 from torch import Tensor
 
-from .config import GswmConfig
+from loci_looped.configs.gswm import GswmConfig
+
 from .distributions import presence_kl
 from .state import ContextBelief, DiscoveryBelief, GswmOutput, PropagationBelief
 

@@ -1,4 +1,4 @@
-"""The loss of a clip, with the curriculum: crops that grow longer, and steps that look for no new objects."""
+"""The loss of a clip. In some steps no new objects are looked for, so that old ones must be followed."""
 
 from __future__ import annotations
 
@@ -16,11 +16,10 @@ def clip_loss(
 ) -> tuple[Tensor, Terms]:
     """(loss, its terms without gradient), summed over pixels and time, averaged over clips.
 
-    frames (B, T, 3, H, H) in [0, 1]. The generator makes all draws of training: crop, discovery dropout and latents.
-    Without one, for validation, the clip's first frames are taken, no discovery is left out, and draws are means.
+    frames (B, T, 3, H, H) in [0, 1]. The generator makes the draws of training: discovery dropout and latents. Without
+    one, for validation, no discovery is left out, and draws are means.
     """
     check_clip(frames, background, model.config)
-    frames = crop(frames, model.config.schedule.length(update), generator)
     terms = per_clip(model, frames, update, generator, background=background)
     loss = torch.stack(list(terms.values())).sum(0).mean()
     return loss, {name: value.detach().mean() for name, value in terms.items()}
@@ -39,17 +38,6 @@ def per_clip(
         for name, value in step_terms(output, frames[:, t], model.config, update).items():
             terms[name] = terms[name] + value if name in terms else value
     return terms
-
-
-def crop(frames: Tensor, length: int, generator: torch.Generator | None) -> Tensor:
-    """(B, length, ...) successive frames of each clip from a random one on; shorter clips stay as they are."""
-    spare = frames.shape[1] - length
-    if spare <= 0:
-        return frames
-    if generator is None:
-        return frames[:, :length]
-    starts = torch.randint(spare + 1, (frames.shape[0],), generator=generator, device=generator.device).tolist()
-    return torch.stack([clip[start : start + length] for clip, start in zip(frames, starts, strict=True)])
 
 
 def _heads(probability: float, generator: torch.Generator | None) -> bool:

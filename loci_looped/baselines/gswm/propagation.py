@@ -11,8 +11,9 @@ from dataclasses import replace
 import torch
 from torch import Tensor, nn
 
+from loci_looped.configs.gswm import GswmConfig
+
 from .blocks import MLP
-from .config import GswmConfig
 from .distributions import Gaussian, draw_presence
 from .glimpses import GlimpseEncoder, extract
 from .state import Objects, PropagationBelief, Tracks

@@ -5,7 +5,8 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
-from .config import GswmConfig
+from loci_looped.configs.gswm import GswmConfig
+
 from .glimpses import GlimpseDecoder, place
 from .state import Objects, Rendering
 

@@ -8,8 +8,9 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
+from loci_looped.configs.gswm import GswmConfig
+
 from .blocks import MLP
-from .config import GswmConfig
 from .glimpses import GlimpseEncoder, extract
 from .state import SHIFT, Memory, Objects, Recurrent
 

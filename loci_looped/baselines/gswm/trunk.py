@@ -5,8 +5,9 @@ from __future__ import annotations
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from loci_looped.configs.gswm import TRUNK_STRIDE, GswmConfig, TrunkNorm
+
 from .blocks import group_norm
-from .config import TRUNK_STRIDE, GswmConfig, TrunkNorm
 
 
 def _norm(kind: TrunkNorm, channels: int) -> nn.Module:

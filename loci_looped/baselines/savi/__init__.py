@@ -12,8 +12,7 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from .config import PRESETS, SaviConfig, preset
-from .recipe import RECIPES, SaviRecipe
+from loci_looped.configs.savi import PRESETS, SaviConfig, preset
 
 if TYPE_CHECKING:
     from .objective import clip_loss
@@ -23,8 +22,8 @@ if TYPE_CHECKING:
     from .video_model import SaviVideoModel
 
 __all__ = [
-    "PRESETS", "RECIPES", "Decoded", "Reading", "Savi", "SaviConfig", "SaviOutput", "SaviRecipe", "SaviState",
-    "SaviVideoModel", "clip_loss", "object_masks", "preset", "read_slots",
+    "PRESETS", "Decoded", "Reading", "Savi", "SaviConfig", "SaviOutput", "SaviState", "SaviVideoModel",
+    "clip_loss", "object_masks", "preset", "read_slots",
 ]
 
 _HOME = {

@@ -5,9 +5,9 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from loci_looped.configs.savi import SaviConfig
 from loci_looped.utils.errors import LociError
 
-from .config import SaviConfig
 from .state import SaviState
 
 

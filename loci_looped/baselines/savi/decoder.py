@@ -5,8 +5,9 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
+from loci_looped.configs.savi import SaviConfig
+
 from .blocks import PositionEmbedding
-from .config import SaviConfig
 from .state import Decoded
 
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
+from loci_looped.configs.savi import EncoderConfig
+
 from .blocks import Perceptron, PositionEmbedding
-from .config import EncoderConfig
 
 
 class FrameEncoder(nn.Module):

@@ -5,7 +5,8 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
-from .config import KernelHeadKind
+from loci_looped.configs.savi import KernelHeadKind
+
 from .state import Kernel
 
 

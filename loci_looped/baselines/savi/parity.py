@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from loci_looped.baselines.deviation import Deviation
+from loci_looped.configs.savi import SaviConfig
 from loci_looped.utils.errors import LociError
 
-from .config import SaviConfig
 from .objective import output_loss
 from .released import load_released, released_config, released_names
 from .savi import Savi

@@ -11,8 +11,9 @@ import math
 import torch
 from torch import Tensor, nn
 
+from loci_looped.configs.savi import PredictorConfig, SaviConfig
+
 from .blocks import Perceptron
-from .config import PredictorConfig, SaviConfig
 
 Memory = tuple[Tensor, ...]
 

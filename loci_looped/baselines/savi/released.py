@@ -8,9 +8,7 @@ from typing import Literal
 import torch
 from torch import Tensor
 
-from loci_looped.utils.errors import LociError
-
-from .config import (
+from loci_looped.configs.savi import (
     CorrectorConfig,
     DecoderConfig,
     EncoderConfig,
@@ -18,6 +16,8 @@ from .config import (
     PredictorConfig,
     SaviConfig,
 )
+from loci_looped.utils.errors import LociError
+
 from .savi import Savi
 
 UNUSED = ("prior_slot_layer.",)

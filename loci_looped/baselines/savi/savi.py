@@ -14,8 +14,9 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
+from loci_looped.configs.savi import SaviConfig, preset
+
 from .checks import check_clip, check_frame, check_state
-from .config import SaviConfig, preset
 from .decoder import BroadcastDecoder
 from .encoder import FrameEncoder
 from .kernel import KernelHead

@@ -7,8 +7,9 @@ import math
 import torch
 from torch import Tensor, nn
 
+from loci_looped.configs.savi import CorrectorConfig
+
 from .blocks import Perceptron
-from .config import CorrectorConfig
 
 
 class SlotAttention(nn.Module):

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import struct
+import zlib
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +14,7 @@ from PIL import Image
 from loci_looped.data.coordinates import Size
 from loci_looped.utils.errors import LociError
 
+PNG_OPENING = b"\x89PNG\r\n\x1a\n"
 SUFFIXES = (".png", ".jpg", ".jpeg", ".bmp", ".webp", ".tif", ".tiff")
 
 
@@ -28,14 +31,29 @@ def open_picture(path: Path) -> Image.Image:
     """The decoded picture, or a sentence that names the file."""
     try:
         picture = Image.open(path)
+        if picture.format == "PNG":
+            _check_sums(path)
         picture.load()
         return picture
     except FileNotFoundError:
         raise LociError(f"There is no picture {path}.") from None
     except PermissionError:
         raise LociError(f"{path} is there, but you are not allowed to read it.") from None
-    except (OSError, SyntaxError, ValueError, Image.DecompressionBombError) as error:
+    except (OSError, SyntaxError, ValueError, struct.error, Image.DecompressionBombError) as error:
         raise LociError(f"{path} is not a picture that can be read ({error}); is it cut off or damaged?") from error
+
+
+def _check_sums(path: Path) -> None:
+    """Pillow does not compare the checksums of a PNG's pixels: flipped bits would become other colours."""
+    content = path.read_bytes()
+    place, kind = len(PNG_OPENING), b""
+    while kind != b"IEND":
+        length, kind = struct.unpack(">I4s", content[place : place + 8])
+        body = content[place + 4 : place + 8 + length]
+        (told,) = struct.unpack(">I", content[place + 8 + length : place + 12 + length])
+        if zlib.crc32(body) != told:
+            raise ValueError(f"the checksum of its part {kind.decode('latin-1')} is wrong")
+        place += 12 + length
 
 
 def to_rgb(pixels: NDArray[np.uint8]) -> tuple[NDArray[np.uint8], bool]:

@@ -24,6 +24,7 @@ CLIP_FPS = 25 / 3
 """Frames per second of generated scenes, as networks see them: every third of 25."""
 PLAUSIBLE_FPS = 0.5, 1000.0
 USUAL_FPS = 25.0            # of films that tell no rate, or an impossible one
+SPARE = 0.02                # share of its announced length that a film may lack before it is called cut off
 Say = Callable[[str], None]
 FILM_SUFFIXES = (".mp4", ".m4v", ".mov", ".mkv", ".webm", ".avi", ".gif", ".mpg", ".mpeg", ".ogv", ".wmv")
 
@@ -169,7 +170,7 @@ def _film(path: Path, selection: Selection, say: Say) -> Iterator[tuple[NDArray[
     with _opened(path) as container:
         stream = container.streams.video[0]
         stride = selection.stride or natural_stride(_rate(stream))
-        number = 0
+        number, last = 0, 0.0
         try:
             for frame in container.decode(stream):
                 if frame.is_corrupt:
@@ -178,19 +179,34 @@ def _film(path: Path, selection: Selection, say: Say) -> Iterator[tuple[NDArray[
                 # Frames that nobody asked for are decoded, since later ones lean on them, but not converted.
                 if number >= selection.start and (number - selection.start) % stride == 0:
                     yield *_pixels(frame), f"frame {number} of {path}"
-                number += 1
+                number, last = number + 1, frame.time or last
                 if number == selection.stop:        # what follows may be damaged; nobody wants it
                     return
         except av.FFmpegError as error:
             _break_off(path, number, error.strerror or "it cannot be decoded", say)
             return
+        if number == 0:
+            raise LociError(f"{path} holds no frame that can be read; is it cut off or damaged?")
         if stream.frames and number < stream.frames and path.suffix.lower() != ".gif":  # GIFs do not know their length
             _break_off(path, number, f"the file announces {stream.frames} and ends here", say)
+        elif not stream.frames and number and (announced := _seconds(container, stream)) is not None:
+            seconds = last + 1 / frame_rate(_rate(stream))
+            if seconds < (1 - SPARE) * announced - 1 / frame_rate(_rate(stream)):
+                reason = f"the file announces {announced:.2f} s and ends after {seconds:.2f} s"
+                _break_off(path, number, reason, say)
 
 
 def _rate(stream: VideoStream) -> float | None:
     rate = stream.average_rate or stream.guessed_rate
     return float(rate) if rate else None
+
+
+def _seconds(container: InputContainer, stream: VideoStream) -> float | None:
+    """How long the picture track says it is; None if it does not, or if a sound may be what is so long."""
+    if stream.duration is not None and stream.time_base is not None:
+        return float(stream.duration * stream.time_base)
+    alone = len(container.streams) == 1 and container.duration is not None
+    return container.duration / av.time_base if alone and container.duration is not None else None
 
 
 def _pixels(frame: av.VideoFrame) -> tuple[NDArray[np.uint8], bool]:

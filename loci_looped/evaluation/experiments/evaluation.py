@@ -192,6 +192,12 @@ class Evaluation:
         specs = self._balls_specs(model)
         self._compare_worlds(model, f"balls-{options.scenario}")
         modes = [mode for mode in options.modes if model.network is not None or mode != "auto"]
+        if "imagine" in modes and not model.can_imagine:
+            modes.remove("imagine")
+            sentence = f"{model.name} cannot imagine without a frame: all that it knows passes through its eyes."
+            if not modes:
+                raise LociError(f"{sentence} Ask for --modes black or auto.")
+            self.results.warn(f"{sentence} Its place in the table is empty; black frames and its own are measured.")
         # Of stored clips nobody says by which laws their balls move, nor how large they are.
         radius = ball_references.radius_of(options.scenario) if options.clips is None else None
         for gate in self._gates(model):
@@ -235,10 +241,10 @@ class Evaluation:
         return self.models[0]
 
     def _gates(self, model: EvaluatedModel) -> tuple[GateKind, ...]:
-        return self.options.used_gates if model.network is not None else ("learned",)
+        return self.options.used_gates if model.has_gate else ("learned",)
 
     def _case(self, experiment: str, model: EvaluatedModel, gate: GateKind) -> Case:
-        return Case(experiment, model.name, gate if model.network is not None else "")
+        return Case(experiment, model.name, gate if model.has_gate else "")
 
     def _scenes(self) -> int:
         return self.options.scenes or DEFAULT_SCENES[self.options.experiment]

@@ -10,12 +10,12 @@ import numpy as np
 from loci_looped.configs.experiments import SEEN
 from loci_looped.data.clip import Clip
 from loci_looped.data.formats.film_writer import write_film
+from loci_looped.data.formats.video import CLIP_FPS
 from loci_looped.data.store.clip_cache import cached_clip
 from loci_looped.data.store.clip_spec import AnyClipSpec
 from loci_looped.evaluation.evaluated_model import EvaluatedModel
 from loci_looped.evaluation.experiments.imagination import shown_in
 from loci_looped.inference.run import run
-from loci_looped.inference.stream import CLIP_FPS
 from loci_looped.model import GateKind
 from loci_looped.utils.errors import LociError
 from loci_looped.viz.canvas import Picture, Sheet, enlarge, write_png

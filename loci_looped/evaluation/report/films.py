@@ -39,7 +39,7 @@ class Film:
 
 def films_of(model: EvaluatedModel, seed: int) -> list[Film]:
     """Scenes of the network's own world: a control and a surprise, or balls if its pictures are square."""
-    if model.network is None:
+    if not isinstance(model.network, LociLooped):
         return []
     return [
         _film(model.network, f"{model.name}: {title}", note, cached_clip(spec))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import pickle
 import warnings
+import zipfile
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -190,12 +191,21 @@ def _first_line(error: Exception) -> str:
     return type(error).__name__ if not line or "weights" in line.lower() else line
 
 
+def _check_sums(path: Path) -> None:
+    """torch does not compare a file's own checksums: a flipped bit would become another weight."""
+    if zipfile.is_zipfile(path):
+        with zipfile.ZipFile(path) as archive:
+            if (damaged := archive.testzip()) is not None:
+                raise OSError(f"the checksum of {damaged} is wrong")
+
+
 def read_official(path: str | Path, config: LociConfig | str) -> OfficialCheckpoint:
     """Read one of the authors' `.pt` files. Tensors only: a file that wants to run code is refused."""
     path = Path(path)
     if not path.is_file():
         raise ValueError(f"There is no file {path}; give the path of one of the authors' .pt checkpoints.")
     try:
+        _check_sums(path)
         with warnings.catch_warnings(action="ignore"):
             content = torch.load(path, map_location="cpu", weights_only=True)
     except PermissionError:

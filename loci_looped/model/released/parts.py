@@ -16,7 +16,7 @@ from ..gatelord import GateL0RD
 from ..losses import moved
 from ..recruiter import Recruiter
 from ..state import Decoded, SlotCodes, StepOutput
-from ..transition import RecurrentLayer, SlotAttention, Transition
+from ..transition import SlotAttention, Transition
 
 
 class ReleasedRecruiter(Recruiter):
@@ -40,8 +40,7 @@ class ReleasedGateL0RD(GateL0RD):
 
 
 class ReleasedTransition(Transition):
-    def build_recurrent(self) -> RecurrentLayer:
-        return RecurrentLayer(self.config, ReleasedGateL0RD)
+    cell = ReleasedGateL0RD
 
     def attention_layers(self, layer: int) -> list[SlotAttention]:
         """The shared transition runs the whole stack of attention layers in every round."""

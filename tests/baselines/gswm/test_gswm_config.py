@@ -10,7 +10,8 @@ from typing import Any
 
 import pytest
 
-from loci_looped.baselines.gswm import PRESETS, Gswm, GswmConfig, GswmSchedule, preset
+from loci_looped.baselines.gswm import PRESETS, Gswm, GswmConfig, preset
+from loci_looped.configs.rivals import RIVALS, GswmTraining
 from loci_looped.utils.errors import LociError
 
 
@@ -33,14 +34,16 @@ def test_json_gives_back_the_same_configuration(name: str) -> None:
 
 
 def test_curriculum_of_the_authors() -> None:
-    schedule = GswmSchedule()
-    assert [schedule.length(update) for update in (0, 9_999, 10_000, 50_000, 90_000, 10**6)] == [2, 2, 4, 12, 20, 20]
+    recipe = RIVALS["gswm-balls"]
+    assert isinstance(recipe, GswmTraining)
+    curriculum = recipe.curriculum
+    assert [curriculum.length_at(n) for n in (0, 9_999, 10_000, 50_000, 90_000, 10**6)] == [2, 2, 4, 12, 20, 20]
     config = preset("gswm-obj3d")
     assert [config.scale_prior_mean(update) for update in (0, 5_000, 10_000, 10**6)] == [-1.5, -1.625, -1.75, -1.75]
 
 
 def test_reading_the_configuration_needs_no_torch() -> None:
-    code = "import sys, loci_looped.baselines.gswm.config; sys.exit('torch' in sys.modules)"
+    code = "import sys, loci_looped.configs.gswm; sys.exit('torch' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code]).returncode == 0
 
 
@@ -63,19 +66,10 @@ def test_impossible_sizes_are_told(changes: dict[str, Any], sentence: str) -> No
         dataclasses.replace(preset("gswm-balls"), **changes)
 
 
-def test_impossible_schedules_are_told() -> None:
-    with pytest.raises(LociError, match=r"schedule.batch is 0, but it must be at least 1"):
-        GswmSchedule(batch=0)
-    with pytest.raises(LociError, match=r"schedule.learning_rate is 0.0, but it must be above 0"):
-        GswmSchedule(learning_rate=0.0)
-    with pytest.raises(LociError, match="crops never get shorter"):
-        GswmSchedule(longer_by=-1)
-
-
 def test_json_that_says_something_else_is_told() -> None:
     for values, sentence in (
         ({"cels": 4}, "no field 'cels'; did you mean 'cells'"), ({"cells": "4"}, "must be of type int"),
-        ({"background": "blue"}, "must be one of none, learned, given"), ({"schedule": 3}, "must be a JSON object"),
+        ({"background": "blue"}, "must be one of none, learned, given"),
     ):
         with pytest.raises(LociError, match=sentence):
             GswmConfig.from_json(values)

@@ -1,8 +1,7 @@
-"""Sizes, presets and recipes: read without torch, stored as JSON, and refused in sentences."""
+"""Sizes and presets: read without torch, stored as JSON, and refused in sentences."""
 
 from __future__ import annotations
 
-import itertools
 import json
 import subprocess
 import sys
@@ -11,19 +10,19 @@ from typing import Any
 import pytest
 
 from loci_looped.baselines import savi
-from loci_looped.baselines.savi import PRESETS, RECIPES, SaviConfig, SaviRecipe, preset
-from loci_looped.baselines.savi.config import DecoderConfig, EncoderConfig, KernelConfig, PredictorConfig
+from loci_looped.baselines.savi import PRESETS, SaviConfig, preset
+from loci_looped.configs.savi import DecoderConfig, EncoderConfig, KernelConfig, PredictorConfig
 from loci_looped.utils.errors import LociError
 
 
 def test_the_configuration_needs_no_torch() -> None:
     code = (
-        "import sys\nfrom loci_looped.baselines.savi import PRESETS, RECIPES\n"
+        "import sys\nfrom loci_looped.baselines.savi import PRESETS\n"
         "assert 'torch' not in sys.modules and 'numpy' not in sys.modules\nprint(*PRESETS)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
-    assert done.stdout.split() == ["savi", "savi-transformer", "savi-small"] == list(RECIPES)
+    assert done.stdout.split() == ["savi", "savi-transformer", "savi-small"]
 
 
 def test_the_public_names_are_there() -> None:
@@ -76,20 +75,3 @@ def test_unknown_presets_and_fields_are_answered_with_the_nearest() -> None:
 def test_impossible_networks_are_refused(changes: dict[str, Any], sentence: str) -> None:
     with pytest.raises(LociError, match=sentence):
         SaviConfig(**changes)
-
-
-def test_the_rate_rises_then_falls_along_a_cosine() -> None:
-    recipe = SaviRecipe(updates=1000, learning_rate=1.0, warm_up=0.1, final=0.01)
-    rates = [recipe.learning_rate_at(update) for update in range(1001)]
-    assert rates[0] == pytest.approx(0.01) and rates[99] == rates[100] == 1.0
-    assert rates[550] == pytest.approx((1 + 0.01) / 2) and rates[1000] == pytest.approx(0.01)
-    assert recipe.learning_rate_at(5000) == pytest.approx(0.01)
-    assert all(later <= earlier for earlier, later in itertools.pairwise(rates[100:]))
-    assert SaviRecipe(warm_up=0.0).learning_rate_at(0) == 1e-4
-
-
-def test_impossible_recipes_are_refused() -> None:
-    with pytest.raises(LociError, match="must be at least 1"):
-        SaviRecipe(batch=0)
-    with pytest.raises(LociError, match="learning_rate and gradient_norm must be above 0"):
-        SaviRecipe(learning_rate=0.0)

@@ -10,13 +10,13 @@ from torch import nn
 from torch.distributions import Normal, kl_divergence
 
 from loci_looped.baselines.savi.blocks import coordinate_grid
-from loci_looped.baselines.savi.config import CorrectorConfig, PredictorConfig
 from loci_looped.baselines.savi.decoder import BroadcastDecoder
 from loci_looped.baselines.savi.encoder import FrameEncoder
 from loci_looped.baselines.savi.losses import kernel_divergence, reconstruction_loss
 from loci_looped.baselines.savi.predictor import MlpPredictor, TransformerLayer
 from loci_looped.baselines.savi.slot_attention import SlotAttention
 from loci_looped.baselines.savi.state import Kernel
+from loci_looped.configs.savi import CorrectorConfig, PredictorConfig
 
 
 def test_cells_know_how_far_they_are_from_each_side() -> None:

@@ -136,6 +136,23 @@ def test_free_flight_between_walls_is_straight() -> None:
     assert (speed[:12] == [3.0, 0.0]).all() and (place[:, 0, 1] == 30).all()
 
 
+@pytest.mark.parametrize("turn", ["left-right", "top-bottom", "transposed"])
+def test_the_laws_have_the_symmetries_of_the_square(turn: str) -> None:
+    """Which is why rehearsal may turn its diaries: neither gravity nor drift, and the box is square."""
+    def turned(places: np.ndarray, centre: float) -> np.ndarray:
+        x, y = places[..., 0], places[..., 1]
+        return np.stack({"left-right": (2 * centre - x, y), "top-bottom": (x, 2 * centre - y),
+                         "transposed": (y, x)}[turn], axis=-1)
+
+    seen = balls.simulate("interaction", 5, 12)
+    path, _, contacts = balls.run(
+        turned(seen.positions[0], balls.CANVAS / 2), turned(seen.velocities[0], 0.0), seen.radii, seen.masses,
+        balls.same_layer_pairs(seen.layers), 12,
+    )
+    assert contacts == seen.contacts and contacts
+    assert np.allclose(path, turned(seen.positions, balls.CANVAS / 2), atol=1e-6)
+
+
 def test_the_drawn_disc_has_its_measured_place_and_size() -> None:
     alone = sprite.alphas(np.array([[30.0, 41.5]]), 8.0, (64, 64))[0]
     rows, columns = np.mgrid[:64, :64]

@@ -1,10 +1,10 @@
-"""Sizes, constants and schedule of G-SWM, with the paper's variants and a small one as presets. Pure Python."""
+"""Sizes and constants of G-SWM, with the paper's variants and a small one as presets. Pure Python."""
 
 from __future__ import annotations
 
 import dataclasses
 import difflib
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 from loci_looped.utils.errors import LociError
@@ -16,37 +16,6 @@ GLIMPSE = 16
 """Pixels on a side of every glimpse: four halvings down to one number per channel."""
 TRUNK_STRIDE = 8
 CONTEXT_STRIDE = 16
-
-
-@dataclass(frozen=True)
-class GswmSchedule:
-    """How the authors train: Adam on random crops that grow longer."""
-
-    updates: int = 160_000
-    batch: int = 16
-    learning_rate: float = 1e-4
-    gradient_norm: float = 1.0
-    """Gradients are scaled down to this norm."""
-    first_length: int = 2
-    """Frames per crop at the start."""
-    longer_by: int = 2
-    longer_every: int = 10_000
-    """Updates after which crops get `longer_by` frames more."""
-    longest: int = 20
-
-    def __post_init__(self) -> None:
-        for name in ("updates", "batch", "first_length", "longer_every", "longest"):
-            if getattr(self, name) < 1:
-                raise LociError(f"schedule.{name} is {getattr(self, name)}, but it must be at least 1.")
-        for name in ("learning_rate", "gradient_norm"):
-            if not getattr(self, name) > 0:
-                raise LociError(f"schedule.{name} is {getattr(self, name)}, but it must be above 0.")
-        if self.longer_by < 0:
-            raise LociError(f"schedule.longer_by is {self.longer_by}, but crops never get shorter.")
-
-    def length(self, update: int) -> int:
-        """Frames per crop at this update."""
-        return min(self.first_length + self.longer_by * (update // self.longer_every), self.longest)
 
 
 @dataclass(frozen=True)
@@ -108,7 +77,6 @@ class GswmConfig:
     """Spread of an object on the map that tells discovery what is known already."""
     background_margin: float = 0.25
     """The object sees the background in its own box, made larger by this."""
-    schedule: GswmSchedule = field(default_factory=GswmSchedule)
 
     def __post_init__(self) -> None:
         counts = (
@@ -162,11 +130,7 @@ class GswmConfig:
     def from_json(values: dict[str, Any]) -> GswmConfig:
         """The inverse of `to_json`; an unknown field is named together with the nearest known one."""
         _check_fields("G-SWM's configuration", values, GswmConfig)
-        known: dict[str, Any] = dict(values)
-        if "schedule" in known:
-            _check_fields("G-SWM's schedule", known["schedule"], GswmSchedule)
-            known["schedule"] = GswmSchedule(**known["schedule"])
-        return GswmConfig(**known)
+        return GswmConfig(**values)
 
 
 def _check_fields(where: str, values: Any, part: type) -> None:
@@ -187,17 +151,16 @@ def _check_fields(where: str, values: Any, part: type) -> None:
 
 _OBJ3D = GswmConfig(
     background="learned", pixel_std=0.1, scale_prior_end=-1.75, scale_step=0.3, shift_step=0.6, proposal_min=0.1,
-    proposal_max=0.3, schedule=GswmSchedule(updates=1_000_000),
+    proposal_max=0.3,
 )
 
 PRESETS: dict[str, GswmConfig] = {
     "gswm-balls": GswmConfig(),
     "gswm-obj3d": _OBJ3D,
-    "gswm-adept": dataclasses.replace(_OBJ3D, background="given", schedule=GswmSchedule(updates=250_000)),
+    "gswm-adept": dataclasses.replace(_OBJ3D, background="given"),
     "gswm-small": dataclasses.replace(
         _OBJ3D, background="given", max_objects=7, what=32, dynamics=64, hidden=64, glimpse_channels=64,
         trunk_channels=16, trunk_norm="group",
-        schedule=GswmSchedule(updates=20_000, batch=8, learning_rate=3e-4, longer_every=1_500, longest=12),
     ),
 }
 """The authors' balls and OBJ3D models; the latter with a given background, as used for ADEPT; ours for two cores."""

@@ -1,0 +1,103 @@
+"""Train the small rivals as honestly as ours: the clips and core-minutes of adept-small, and twice as many; two seeds.
+
+    python tools/rivals.py --list       only say what would be run
+    python tools/rivals.py              train what is missing, measure all runs on validation scenes
+    python tools/rivals.py savi-small   the same for one of them
+
+Every run is one `loci train`, which goes on where it was stopped, and one `loci evaluate` on 64 validation scenes. The
+best run of each rival is then told with the commands that measure it on test scenes and ship it: those are typed by
+hand, once.
+"""
+
+from __future__ import annotations
+
+import argparse
+import shlex
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+from loci_looped.configs.recipes import any_recipe
+from loci_looped.evaluation.experiments.results import read_results
+from loci_looped.inference.networks import CONFIG, INSIDE_RUN
+
+RIVALS = ("savi-small", "loci-v1-small", "gswm-small")
+SEEDS = (0, 1)
+BUDGETS = (1, 2)
+"""As multiples of the recipe's updates, which take as many core-minutes as adept-small."""
+SCENES = ("--scenes", "64", "--movers", "2", "--seed", "1000")
+
+
+@dataclass(frozen=True)
+class Run:
+    rival: str
+    seed: int
+    budget: int
+
+    @property
+    def folder(self) -> Path:
+        return Path("runs") / f"{self.rival}-seed{self.seed}{'' if self.budget == 1 else f'-x{self.budget}'}"
+
+    @property
+    def results(self) -> Path:
+        return self.folder / "validation.json"
+
+    @property
+    def is_trained(self) -> bool:
+        return (self.folder / INSIDE_RUN / CONFIG).is_file()
+
+    def training(self) -> list[str]:
+        if (self.folder / "checkpoints").is_dir():
+            return ["train", "--resume", str(self.folder)]
+        updates = self.budget * any_recipe(self.rival).updates
+        words = ["train", self.rival, "--seed", str(self.seed), "--out", str(self.folder)]
+        return words if self.budget == 1 else [*words, "--curriculum.updates", str(updates)]
+
+    def measuring(self) -> list[str]:
+        return ["evaluate", str(self.folder), "--experiment", "tracking", *SCENES, "--json", str(self.results)]
+
+    def still_to_do(self) -> list[list[str]]:
+        return ([] if self.is_trained else [self.training()]) + ([] if self.results.is_file() else [self.measuring()])
+
+    def figures(self) -> dict[str, float | None]:
+        rows = read_results(self.results).rows
+        wanted = ("error_visible", "error_occluded", "successful", "movers_found", "mota")
+        return {row.metric: row.value for row in rows if row.metric in wanted}
+
+
+def best(runs: list[Run]) -> Run:
+    """By MOTA, which neither looking away nor guessing everywhere improves."""
+    return max(runs, key=lambda run: run.figures().get("mota") or float("-inf"))
+
+
+def tell(rival: str, runs: list[Run]) -> None:
+    """The figures of all runs of a rival, and what to type for the best of them."""
+    for run in runs:
+        told = (f"{name} {'-' if value is None else f'{value:.3g}'}" for name, value in run.figures().items())
+        print(f"{run.folder}: {'  '.join(told)}")
+    chosen = best(runs)
+    print(f"the best of them by MOTA is {chosen.folder}; measure it on test scenes, once, and ship it:")
+    print(f"  loci evaluate {chosen.folder} --experiment tracking --json tracking.json")
+    print(f"  python tools/ship.py {chosen.folder} {rival} --figures tracking.json")
+
+
+def main(argv: list[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("rivals", nargs="*", choices=[*RIVALS, []], metavar="RIVAL", help=", ".join(RIVALS))
+    parser.add_argument("--list", action="store_true", help="only say what would be run")
+    arguments = parser.parse_args(argv)
+    for rival in arguments.rivals or RIVALS:
+        runs = [Run(rival, seed, budget) for budget in BUDGETS for seed in SEEDS]
+        for run in runs:
+            for words in run.still_to_do():
+                print(shlex.join(["loci", *words]), flush=True)
+                if not arguments.list and subprocess.run([sys.executable, "-m", "loci_looped", *words]).returncode:
+                    return 1
+        if not arguments.list:
+            tell(rival, runs)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
