@@ -18,13 +18,14 @@ class Arguments:
     """Folder for films, panels, curves and numbers."""
     network: str = "adept-small"
     """A shipped network, or the folder of a network or of a training run."""
-    seed: int = 7
-    """Which scene; every seed is another one."""
+    seed: int | None = None
+    """Which scene. Without it ten are compared, how far they differ is said, and the one in the middle is shown."""
 
 
 def main(argv: list[str]) -> int:
     arguments = tyro.cli(Arguments, args=argv, prog="loci demo")
-    check_seed(arguments.seed)
+    if arguments.seed is not None:
+        check_seed(arguments.seed)
     check_folder(arguments.out)
 
     import textwrap
@@ -36,7 +37,8 @@ def main(argv: list[str]) -> int:
 
     torch.set_num_threads(1)            # at this size a second thread only gets in the way
     model = load(arguments.network)
-    print("Watching a control and a surprise scene (about a minute) ...", flush=True)
+    scenes = "a control and a surprise scene" if arguments.seed is not None else "ten scenes, then two with pictures"
+    print(f"Watching {scenes} (about a minute) ...", flush=True)
     numbers = demonstrate(model, arguments.out, arguments.seed)
     print(textwrap.fill(numbers.sentences(), 100))
     folder = arguments.out.resolve()

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +24,7 @@ from loci_looped.viz.page import Plate, Section, write_page
 from loci_looped.viz.panel import slot_panel
 from loci_looped.viz.storyboard import Storyboard
 from loci_looped.viz.timeline import timeline, write_timeline
+from loci_looped.viz.typical import SurpriseRatios, end_of, peak, surprise_ratios
 
 PANEL_COLUMNS = 9
 TITLES = {"control": "Control: nothing is taken away", "surprise": "Surprise: a hidden object is taken away"}
@@ -43,11 +45,13 @@ class Run:
     places: list[NDArray[np.floating]] = field(default_factory=list)    # per frame (K, 2) pixels of the percept
     truths: list[NDArray[np.floating]] = field(default_factory=list)    # per frame (O, 2) pixels
     hidden: list[NDArray[np.bool_]] = field(default_factory=list)      # per frame (O,) in the image but not seen
+    phantoms: int = 0                                                  # frames in which some slot is at no object
     overlap: NDArray[np.float64] | None = None                         # (O, K) pixels that object and slot shared
 
     def add(self, seen: FrameResult, chosen: bool) -> None:
-        assert seen.truth is not None
+        assert seen.truth is not None and seen.phantoms is not None
         self.history.add(seen)
+        self.phantoms += int(bool(seen.phantoms.any()))
         if chosen:
             self.moments.append(seen)
         size = seen.frame.shape[:2]
@@ -55,7 +59,7 @@ class Run:
         self.truths.append(seen.truth.positions[0].astype(np.float64))
         visible = seen.truth.visible_masks[0]
         self.hidden.append(seen.truth.object_masks[0].any((1, 2)) & ~visible.any((1, 2)))
-        shown = (seen.belief.visible_masks()[0].numpy() > 0.5) & seen.bound.numpy()[:, None, None]
+        shown = (seen.output.present.visible_masks[0].numpy() > 0.5) & seen.bound.numpy()[:, None, None]
         shared = np.einsum("ohw,khw->ok", visible.astype(np.float64), shown.astype(np.float64))
         self.overlap = shared if self.overlap is None else self.overlap + shared
 
@@ -75,16 +79,10 @@ class Run:
                     distances.append(float(np.hypot(*(places[slot] - truth[thing]))))
         return (100 * float(np.mean(distances)) / diagonal(size), len(distances)) if distances else (float("nan"), 0)
 
-    def peak(self, slot: int | None, first: int, end: int) -> float:
-        """The slot's largest surprise from frame `first` up to `end`."""
-        if slot is None:
-            return float("nan")
-        return float(np.nanmax(np.nan_to_num(self.history.curve("surprise")[first:end, slot])))
-
-    def leaves(self, thing: int, size: tuple[int, int]) -> int:
-        """The first frame in which the object's middle has left the image for good."""
-        inside = [bool(((truth[thing] >= 0) & (truth[thing] < size)).all()) for truth in self.truths]
-        return max((t + 1 for t, there in enumerate(inside) if there), default=len(inside))
+    def peak(self, thing: int, first: int, end: int) -> float:
+        """The largest surprise about the object from frame `first` up to `end`."""
+        assert self.overlap is not None
+        return peak(np.nan_to_num(self.history.curve("surprise")), self.overlap[thing], first, end)
 
 
 @dataclass(frozen=True)
@@ -98,9 +96,11 @@ class Numbers:
     removed_at: int                 # frame
     surprise_control: float         # largest surprise about that object, until it leaves the image, when it comes out
     surprise_vanished: float        # and in the same frames when it does not
+    phantom_frames: int = 0         # frames of the control in which some slot is at no object
+    over_seeds: SurpriseRatios | None = None    # the same comparison in other scenes
 
     def sentences(self) -> str:
-        """Three sentences; they say what was measured, whether it flatters the network or not."""
+        """They say what was measured, whether it flatters the network or not."""
         if not (np.isfinite(self.hidden_error) and np.isfinite(self.surprise_control + self.surprise_vanished)):
             return (
                 "Two objects cross behind a screen, and in the second film one of them is taken away while hidden. "
@@ -115,21 +115,33 @@ class Numbers:
             f"truly is. In the second film one of them is taken away while hidden, at frame {self.removed_at}. The "
             f"network's surprise about it rises to {self.surprise_vanished:.3f}, {judged} its peak of "
             f"{self.surprise_control:.3f} when the object does come out."
+            + ("" if self.over_seeds is None else f" {self.over_seeds.sentence()}")
+            + f" {self.phantom_sentence()}"
         )
 
+    def phantom_sentence(self) -> str:
+        """Does it also believe in what is not there?"""
+        if not self.phantom_frames:
+            return "In the first film no slot ever holds something that is not there."
+        return f"In {self.phantom_frames} of the first film's frames some slot holds a phantom: something not there."
 
-def demonstrate(model: LociLooped, folder: Path, seed: int) -> Numbers:
-    """Watch both scenes and write films, panels, curves, numbers and a page into the folder."""
+
+def demonstrate(model: LociLooped, folder: Path, seed: int | None = None) -> Numbers:
+    """Watch both scenes and write films, panels, curves, numbers and a page into the folder.
+
+    Without a seed, ten scenes are compared first, and the one in the middle is shown: no other is as typical.
+    """
     size = model.config.frame
+    over_seeds = surprise_ratios(model) if seed is None else None
+    seed = over_seeds.typical if seed is None and over_seeds is not None else seed or 0
     runs = {kind: _watch(model, kind, seed, size, folder) for kind in TITLES}
     control, surprise = runs["control"], runs["surprise"]
-    numbers = _measure(control, surprise, seed, size)
+    numbers = replace(_measure(control, surprise, seed, size), over_seeds=over_seeds)
     for kind, run in runs.items():
         write_png(folder / f"{kind}-panel.png", slot_panel(run.moments, TITLES[kind]))
     figure = timeline(surprise.history, surprise.source.events, "Surprise scene; in grey the control", control.history)
     write_timeline(folder / "curves.png", figure)
-    finite = {name: value if np.isfinite(value) else None for name, value in asdict(numbers).items()}
-    write_text(folder / "numbers.json", json.dumps(finite, indent=2) + "\n")
+    write_text(folder / "numbers.json", json.dumps(_finite(asdict(numbers)), indent=2, allow_nan=False) + "\n")
     write_page(
         folder / "index.html", "What is behind the screen?", numbers.sentences(),
         [Section(TITLES[kind], NOTES[kind], folder / f"{kind}.mp4", run.source.fps, run.history, run.source.events)
@@ -138,9 +150,19 @@ def demonstrate(model: LociLooped, folder: Path, seed: int) -> Numbers:
         [("frames with a wholly hidden object", str(numbers.hidden_frames)),
          ("distance of belief and truth while hidden", f"{numbers.hidden_error:.1f} % of the diagonal"),
          ("peak of surprise when the object comes out", f"{numbers.surprise_control:.4f}"),
-         ("peak of surprise when it does not", f"{numbers.surprise_vanished:.4f}")],
+         ("peak of surprise when it does not", f"{numbers.surprise_vanished:.4f}"),
+         ("frames of the control with a phantom", str(numbers.phantom_frames))],
     )
     return numbers
+
+
+def _finite(value: Any) -> Any:
+    """JSON knows no NaN."""
+    if isinstance(value, dict):
+        return {name: _finite(item) for name, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(item) for item in value]
+    return None if isinstance(value, float) and not np.isfinite(value) else value
 
 
 def _watch(model: LociLooped, kind: str, seed: int, size: tuple[int, int], folder: Path) -> Run:
@@ -177,10 +199,9 @@ def _measure(control: Run, surprise: Run, seed: int, size: tuple[int, int]) -> N
     errors = [run.hidden_error(movers if run is control else thing, size) for run in (control, surprise)]
     count = sum(number for _, number in errors)
     mean = sum(error * number for error, number in errors if number) / count if count else float("nan")
-    # What left the image long ago is still painted at its border, and that is another story.
-    end = max(control.leaves(thing, size), removed.frame + 1)
+    end = end_of(np.stack(control.truths), thing, removed.frame, size)
     return Numbers(
         seed=seed, frames=len(control.places) + len(surprise.places), hidden_frames=count, hidden_error=mean,
-        removed_at=removed.frame, surprise_control=control.peak(control.slot_of(thing), removed.frame, end),
-        surprise_vanished=surprise.peak(surprise.slot_of(thing), removed.frame, end),
+        removed_at=removed.frame, surprise_control=control.peak(thing, removed.frame, end),
+        surprise_vanished=surprise.peak(thing, removed.frame, end), phantom_frames=control.phantoms,
     )
