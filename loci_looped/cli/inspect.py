@@ -26,6 +26,8 @@ class Arguments:
     """How many clips to read and show; they are spread over all there are."""
     out: Path | None = None
     """The contact sheet; without it <name>-sheet.png in the current folder."""
+    network: str | None = None
+    """Also let this network watch the clips, and say how much of what moves in them it explains."""
     check: bool = False
     """Read every clip and tell which ones are damaged."""
 
@@ -54,6 +56,7 @@ def main(argv: list[str]) -> int:
         if index in some:
             shown.append(reading.clip)
             print("\n" + describe(collection.names[index], reading))
+            print("\n".join(f"  {sentence}" for sentence in judged(reading.clip, arguments.network)))
     if shown:
         sheet = arguments.out or Path(f"{arguments.path.resolve().stem}-sheet.png")
         write_sheet(sheet, shown)
@@ -63,6 +66,22 @@ def main(argv: list[str]) -> int:
     if arguments.check:
         print(f"All {len(collection)} can be read.")
     return 0
+
+
+def judged(clip: Clip, network: str | None) -> list[str]:
+    """What kind of film it is; with a network, also whether it is of that network's world."""
+    from loci_looped.data.films.facts import facts_of
+
+    if network is None:
+        return facts_of(clip).sentences()
+    from loci_looped.inference.networks import load, trained_on
+    from loci_looped.inference.verdict import Judge
+    from loci_looped.inference.watch import watch
+
+    judge = Judge(trained_on(network))
+    for seen in watch(load(network), clip):
+        judge.add(seen)
+    return judge.verdict().sentences()
 
 
 def describe(name: str, reading: ReadResult) -> str:

@@ -57,6 +57,11 @@ def _lab() -> Verb:
     return main
 
 
+def _convert() -> Verb:
+    from loci_looped.cli.convert import main
+    return main
+
+
 def _import_official() -> Verb:
     from loci_looped.cli.import_official import main
     return main
@@ -80,6 +85,7 @@ VERBS: dict[str, tuple[Callable[[], Verb], str]] = {
     "evaluate": (_evaluate, "the paper's experiments on a run or on shipped weights"),
     "report": (_report, "one HTML file with our numbers beside the paper's"),
     "generate": (_generate, "make clips: vanish, collide, balls"),
+    "convert": (_convert, "make clips of your films once: size, stride, crop, range, background, occluders"),
     "inspect": (_inspect, "what is in a clip, a folder of clips or a film"),
     "import-official": (_import_official, "read the authors' checkpoints"),
     "export": (_export, "the time step as an ONNX or torch.export graph"),

@@ -211,7 +211,7 @@ def _train(
             trainer.open_clips()
             trainer.run()
             return 0
-        _open_clips(trainer, console)
+        notes = _open_clips(trainer, console)
         if other is not None:
             take_over_log(other, folder)
         with RunLog(folder, config.updates, trainer.update, console) as log:
@@ -221,7 +221,7 @@ def _train(
                 for line in branch.sentences:
                     log.say(line)
                 log.record("branch", trainer.update, {"run": branch.run, "changed": "; ".join(branch.changed)})
-            for line in config.describe():
+            for line in (*summarised(notes), *config.describe()):
                 log.say(line)
             trainer.run(log)
             ended = "Finished" if trainer.is_over else "Stopped"
@@ -236,11 +236,24 @@ def _train(
     return 0
 
 
-def _open_clips(trainer: Any, console: Console) -> None:
-    """Clips are generated once and then kept in the cache; that takes a while and is shown."""
+MOST_NOTES = 8
+
+
+def summarised(notes: tuple[str, ...]) -> list[str]:
+    """The last ones, which are about all films, and some of the others."""
+    if len(notes) <= MOST_NOTES:
+        return list(notes)
+    shown = MOST_NOTES // 2
+    return [*notes[:shown], f"... and {len(notes) - 2 * shown} more such notes", *notes[-shown:]]
+
+
+def _open_clips(trainer: Any, console: Console) -> tuple[str, ...]:
+    """Clips are generated or films prepared once, and then kept in the cache; that takes a while and is shown. Returns
+    what a careful user should know about them."""
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
     columns = TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn()
     with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
-        task = progress.add_task("generating clips (once)", total=None)
-        trainer.open_clips(lambda done, total: progress.update(task, completed=done, total=total))
+        task = progress.add_task("preparing clips (once)", total=None)
+        clips = trainer.open_clips(lambda done, total: progress.update(task, completed=done, total=total))
+    return tuple(clips.notes)

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from torch import nn
 
     from loci_looped.inference.stream import Source
+    from loci_looped.inference.verdict import Judge
 
 LONG = 3000             # frames; more are only watched when asked for
 
@@ -36,6 +37,9 @@ class Arguments:
     """A shipped network, or the folder of a network or of a training run; also a rival's."""
     background: Path | None = None
     """A picture of the empty scene. Without it the background is estimated from the film."""
+    occluder: str = "auto"
+    """What stands still and hides others: auto finds it in films where it can be told, none takes it for background, or
+    a picture as large as the film that is white where it stands."""
     start: int = 0
     """First frame."""
     stop: int | None = None
@@ -61,8 +65,9 @@ def main(argv: list[str]) -> int:
 
     from loci_looped.data.formats.video import Selection
     from loci_looped.inference.network_kinds import frame_of
-    from loci_looped.inference.networks import load_any
+    from loci_looped.inference.networks import load_any, trained_on
     from loci_looped.inference.stream import open_source, stored_clips
+    from loci_looped.inference.verdict import Judge
     from loci_looped.inference.watch import blackouts
     from loci_looped.model import LociLooped
     from loci_looped.viz.annotations import FILES
@@ -84,10 +89,13 @@ def main(argv: list[str]) -> int:
             print(f"Watched {frames} frames of {source.name} with {arguments.network}.")
             print(f"The film is {folder / 'film.mp4'}; the numbers are in {folder / 'table.csv'}.")
             continue
+        judge = Judge(trained_on(arguments.network))
         frames = watch_to_folder(
-            model, source, folder, arguments.background, arguments.live, arguments.masks, dark
+            model, source, folder, arguments.background, arguments.live, arguments.masks, dark, arguments.occluder,
+            judge,
         )
         print(f"Watched {frames} frames of {source.name} with {arguments.network}.")
+        print("\n".join(judge.verdict().sentences()))
         print(f"Open {folder / 'index.html'} for the film with its curves; the numbers are in {folder / 'table.csv'}.")
         if arguments.masks:
             print(f"Masks and tracks: {', '.join(FILES)} in the same folder.")
@@ -126,9 +134,11 @@ def watch_rival_to_folder(model: nn.Module, source: Source, folder: Path, backgr
 
 def watch_to_folder(
     model: object, source: Source, folder: Path, background: Path | None = None, live: bool = False,
-    masks: bool = False, dark: Callable[[int], bool] = lambda number: False,
+    masks: bool = False, dark: Callable[[int], bool] = lambda number: False, occluder: str = "auto",
+    judge: Judge | None = None,
 ) -> int:
-    """Watch the source once and write everything; returns the number of frames. In `dark` frames nothing is seen."""
+    """Watch the source once and write everything; returns the number of frames. In `dark` frames nothing is seen; a
+    judge looks on."""
     from rich.progress import Progress, TextColumn
 
     from loci_looped.cli.live import Window
@@ -160,8 +170,10 @@ def watch_to_folder(
 
         def pictures() -> Iterator[Picture]:
             nonlocal frames
-            for seen in watch(model, source, background=background, blackout=dark):
+            for seen in watch(model, source, background=background, occluder=occluder, blackout=dark):
                 history.add(seen)
+                if judge is not None:
+                    judge.add(seen)
                 table.add(seen)
                 if annotations is not None:
                     annotations.add(seen)
@@ -180,7 +192,8 @@ def watch_to_folder(
         "On the left what the network sees, with its beliefs drawn on it: outlines are whole where an object is seen "
         "and dashed where it is hidden. Click a curve to go to that moment."
     )
-    section = Section(source.name, "", folder / "film.mp4", min(source.fps, 60.0), history, source.events)
+    verdict = "" if judge is None else " ".join(judge.verdict().sentences())
+    section = Section(source.name, verdict, folder / "film.mp4", min(source.fps, 60.0), history, source.events)
     write_page(folder / "index.html", f"Watching {source.name}", lead, [section])
     return frames
 

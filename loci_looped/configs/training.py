@@ -17,9 +17,10 @@ from loci_looped.utils.errors import LociError
 @dataclass(frozen=True)
 class DataConfig:
     world: TrainingScene = "vanish"
-    """The generator. Where `folder` is given, only the validation scenes come from it."""
+    """The generator."""
     folder: str = ""
-    """Train on clips on disk instead: a folder of stored clips (loci generate makes such folders)."""
+    """Train on what lies below a folder instead: films, folders of frames, .clip files, ADEPT, CLEVRER, G-SWM, mixed.
+    """
     clips: int = 1000
     """How many different clips are generated."""
     first_seed: int = 0
@@ -27,6 +28,23 @@ class DataConfig:
     """Use every n-th frame, beginning anywhere in the first n."""
     batch: int = 16
     """Clips per update, over all processes together."""
+    length: int = 41
+    """Of a folder: what is longer is cut into clips of so many frames (after `stride`)."""
+    crop: str = "none"
+    """Of a folder: what is seen of films. none: all, squeezed into the network's shape, as `loci watch` does; middle;
+    or TOP,LEFT,HEIGHT,WIDTH in the film's pixels."""
+    occluder: str = "auto"
+    """Of a folder: what stands still and hides others: found where it can be told (auto), none, or a picture that is
+    white where it stands."""
+    moving_camera: Literal["refuse", "leave_out", "use"] = "refuse"
+    """Of a folder: what to do about films whose camera does not stand still."""
+    held_out: float = 0.15
+    """Of a folder: share of the films that is never trained on, but validated."""
+
+    def described(self) -> str:
+        """What is learnt from, in words."""
+        name = self.folder.rstrip("/\\").replace("\\", "/").rpartition("/")[2]
+        return f"films of {name}" if self.folder else f"generated {self.world} scenes"
 
 
 @dataclass(frozen=True)
@@ -200,7 +218,8 @@ def from_parts(
     kind: type[Config], read_model: Callable[[Any], Any], parts: dict[str, Any], values: dict[str, Any]
 ) -> Config:
     """A run's configuration from its JSON object: the network's and each part's own object within it."""
-    known = dict(values)
+    # Runs of the time before folders were split go on with all their clips.
+    known = {**values, "data": {"held_out": 0.0, **values.get("data", {})}}
     try:
         known["model"] = read_model(known["model"])
         for name, part in parts.items():

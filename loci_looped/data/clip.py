@@ -132,6 +132,19 @@ class Clip:
             background=resize(np.asarray(self.background), size), truth=self.truth and self.truth.resized(size),
         )
 
+    def cropped(self, rows: slice, columns: slice) -> Clip:
+        """A part of the picture, its truth with it; the camera's facts are about the whole one and are left out."""
+        corner = np.array([rows.start, columns.start], dtype=np.float32)
+        truth = self.truth and replace(
+            self.truth, positions=self.truth.positions - corner,
+            visible_masks=self.truth.visible_masks[..., rows, columns],
+            object_masks=self.truth.object_masks[..., rows, columns],
+        )
+        return replace(
+            self, frames=self.frames[:, rows, columns], background=self.background[rows, columns], truth=truth,
+            camera={},
+        )
+
     def strided(self, stride: int, start: int = 0, stop: int | None = None) -> Clip:
         """Every `stride`-th frame from `start` up to `stop`, with truth and events moved to the new frame numbers."""
         if stride < 1 or not 0 <= start < len(self) or (stop is not None and stop <= start):

@@ -21,6 +21,7 @@ from torch import nn
 from loci_looped.baselines.gswm import Gswm
 from loci_looped.baselines.loci_v1 import LociV1
 from loci_looped.baselines.savi import Savi
+from loci_looped.configs.recipes import RECIPES
 from loci_looped.configs.rivals import GswmTraining, LociV1Training, SaviTraining, read_run_config
 from loci_looped.configs.training import RunConfig, TrainConfig
 from loci_looped.inference.network_kinds import LOCI_LOOPED, NetworkKind, as_loci, kind_named, kind_of
@@ -103,6 +104,17 @@ def read_manifest(folder: str | Path) -> dict[str, Any]:
     if not isinstance(values, dict):
         raise LociError(f"{path} must hold a JSON object, but it holds a {type(values).__name__}.")
     return values
+
+
+def trained_on(name_or_path: str | Path) -> str:
+    """What a network learnt from, in words: "generated vanish scenes", "films of garden"."""
+    if is_unfinished_run(name_or_path):
+        return read_run_config(checkpoint_of(Path(name_or_path)).values["config"]).data.described()
+    manifest = read_manifest(find_network(name_or_path))
+    if "trained_on" in manifest:
+        return str(manifest["trained_on"])
+    recipe = RECIPES.get(str(manifest.get("recipe")))
+    return recipe.data.described() if recipe else "other films"
 
 
 def shipped_networks() -> tuple[str, ...]:

@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 
 from loci_looped.data.clip import Clip, Event, ObjectTruth
 from loci_looped.data.coordinates import Size, resize
+from loci_looped.data.films import occluders
 from loci_looped.data.formats import video
 from loci_looped.data.formats.background import estimate, spread
 from loci_looped.data.formats.images import SHAPES_DIFFER, ratio_between, read_rgb
@@ -30,6 +31,8 @@ from loci_looped.data.store.clip_file import SUFFIX, load_clip
 from loci_looped.utils.errors import LociError
 
 Picture = NDArray[np.uint8]                 # (H, W, 3) RGB
+OCCLUDER_BYTES = 1 << 26
+"""So much of a film is searched for standing occluders."""
 LIVE_SAMPLES = 48
 """Frames of a camera (or of any stream that passes only once) from which its background is guessed."""
 
@@ -106,12 +109,20 @@ def stored_clips(path: Path) -> list[Path]:
     return [path] if path.suffix == SUFFIX else []
 
 
-def background_of(source: Source, size: Size, given: Picture | str | Path | None = None) -> tuple[Picture, Source]:
+def background_of(
+    source: Source, size: Size, given: Picture | str | Path | None = None, occluder: str | Path = "auto"
+) -> tuple[Picture, Source]:
     """The empty scene at `size`, and the source to go on with (a live one has been looked at already).
 
     In this order: the picture that is given, the one the source knows, a robust estimate from the whole stream, or, for
     a stream that passes only once, from its first frames.
+
+    `occluder` is what stands still and hides others: it is taken out of the background, so that it becomes an object.
+    "auto" finds it, where the background is estimated and it can be told; "none" leaves it; or a picture marks it.
     """
+    if str(occluder) not in ("auto", "none"):
+        image, source = background_of(source, size, given, "none")
+        return occluders.without(image, occluders.read_mask(occluder, size)), source
     if given is not None:
         picture = read_rgb(Path(given))[0] if isinstance(given, str | Path) else _picture(given)
         _check_background(picture, source, size)
@@ -120,7 +131,7 @@ def background_of(source: Source, size: Size, given: Picture | str | Path | None
         return resize(source.background, size), source
     if not source.live:
         small = (resize(frame.picture, size) for frame in source.frames())
-        return _estimated(small, source), source
+        return _estimated(small, source, find=str(occluder) == "auto"), source
     frames = source.frames()
     first = list(itertools.islice(frames, LIVE_SAMPLES))
     image = _estimated((resize(frame.picture, size) for frame in first), source)
@@ -128,8 +139,9 @@ def background_of(source: Source, size: Size, given: Picture | str | Path | None
     return image, rest
 
 
-def _estimated(pictures: Iterator[Picture], source: Source) -> Picture:
-    """The background behind what moves in these pictures; there must be two of them at least."""
+def _estimated(pictures: Iterator[Picture], source: Source, find: bool = False) -> Picture:
+    """The background behind what moves in these pictures; there must be two of them at least. With `find`, what stands
+    still and was seen to hide something is not part of it."""
     first = list(itertools.islice(pictures, 2))
     if not first:
         raise LociError(f"{source.name} has no frames in this range.")
@@ -138,7 +150,9 @@ def _estimated(pictures: Iterator[Picture], source: Source) -> Picture:
             f"{source.name} has only one frame in this range, and nothing moves in one picture: give a longer range, "
             "or a picture of the empty scene (--background)."
         )
-    return estimate(spread(itertools.chain(first, pictures))).image
+    kept = [*first, *itertools.islice(pictures, OCCLUDER_BYTES // first[0].nbytes)] if find else first
+    image = estimate(spread(itertools.chain(kept, pictures))).image
+    return occluders.marked_or_found(np.stack(kept), image, None)[0] if find else image
 
 
 def _check_background(picture: Picture, source: Source, size: Size) -> None:

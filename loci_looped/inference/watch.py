@@ -173,19 +173,22 @@ def blackouts(probability: float, seed: int = 0) -> Callable[[int], bool]:
 
 def watch(
     model: LociLooped, source: Watchable, *, background: Picture | str | Path | None = None,
+    occluder: str | Path = "auto",
     selection: Selection = NATURAL, blackout: Callable[[int], bool] = lambda number: False, gate: GateKind = "learned",
 ) -> Iterator[FrameResult]:
     """Watch a film, a folder, frames, a clip, 'vanish:seed=7' or 'camera:0', frame by frame in constant memory.
 
     `background` is a picture of the empty scene (or its file); without one it is known, or estimated from the stream.
     `selection` says which frames; without it, about 8 per second of a film, which is what networks are trained on.
+    `occluder` is a picture that is white where something stands still and hides others; "auto" finds such things in
+    films where it can be told, "none" takes them for background.
     `blackout(number)` says in which frames the network sees nothing. `gate` says how its percept gate is used.
     """
     model = model.eval()
     stream = open_source(source, selection, model.config.frame)
     for note in shape_note(stream.name, stream.size or model.config.frame, model.config.frame):
         warn(note)
-    empty, stream = background_of(stream, model.config.frame, background)
+    empty, stream = background_of(stream, model.config.frame, background, occluder)
 
     def see(frame: Frame, watcher: Watcher) -> tuple[Watcher, FrameResult]:
         return watcher.see(frame.picture, frame.truth, blackout(watcher.number))

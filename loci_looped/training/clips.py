@@ -1,4 +1,4 @@
-"""Where a run's clips come from: a generator by its name, cached once, or a folder of stored clips."""
+"""Where a run's clips come from: a generator by its name, or a folder of films; prepared once and cached."""
 
 from __future__ import annotations
 
@@ -11,9 +11,11 @@ import numpy as np
 
 from loci_looped.configs.scenes import TrainingScene
 from loci_looped.configs.training import DataConfig, RunConfig
+from loci_looped.data.clip import Clip
+from loci_looped.data.films.prepare import Preparation
 from loci_looped.data.render.clips import make_clip
-from loci_looped.data.store.clip_file import load_clip
-from loci_looped.data.store.dataset import Batch, ClipDataset, StoredClips, generated_dataset
+from loci_looped.data.store.dataset import Batch, ClipDataset, generated_dataset
+from loci_looped.data.store.film_folder import Cut, CutClips, open_film_folder, some
 from loci_looped.utils.cache import cache_folder
 from loci_looped.utils.errors import LociError
 
@@ -29,6 +31,8 @@ class TrainingClips:
 
     dataset: ClipDataset
     stride: int = 1
+    apart: tuple[Cut, ...] = ()         # of a folder: what is held out for validation
+    notes: tuple[str, ...] = ()         # what a careful user should know about the films
 
     def batch_at(self, number: int) -> Batch:
         """Every `stride`-th frame, beginning anywhere in the first stride."""
@@ -38,6 +42,10 @@ class TrainingClips:
         random = np.random.Generator(np.random.PCG64(np.random.SeedSequence([self.dataset.seed, number, self.stride])))
         return dataclasses.replace(batch, frames=batch.frames[:, int(random.integers(self.stride)) :: self.stride])
 
+    def held_out(self, count: int) -> list[Clip]:
+        """At most `count` of the held-out clips, spread over the films; none for generated scenes."""
+        return [cut.clip().strided(self.stride) for cut in some(self.apart, count)]
+
 
 def open_dataset(config: RunConfig, size: tuple[int, int], report: Report | None = None) -> TrainingClips:
     """The training clips at the network's size; whatever does not fit is said before training begins."""
@@ -45,9 +53,7 @@ def open_dataset(config: RunConfig, size: tuple[int, int], report: Report | None
     if data.batch < 1 or data.stride < 1:
         raise LociError(f"data.batch is {data.batch} and data.stride {data.stride}; both must be at least 1.")
     if data.folder:
-        stored = StoredClips(data.folder)
-        _check_slots(config, *_most_objects(stored))
-        clips = TrainingClips(ClipDataset(stored, data.batch, config.seed), data.stride)
+        clips = _open_folder(config, size, report)
     else:
         if data.clips < data.batch:
             raise LociError(
@@ -59,18 +65,28 @@ def open_dataset(config: RunConfig, size: tuple[int, int], report: Report | None
             partial(make_clip, data.world, size=size), seeds, batch_size=data.batch, seed=config.seed,
             cache=cache_folder() / _cache_name(data, size), on_progress=report,
         ), data.stride)
-    _check_shape(clips, size)
+    _check_length(clips)
     return clips
 
 
-def _most_objects(stored: StoredClips) -> tuple[int, str]:
-    """The largest number of objects in a stored clip, as far as it is known, and that clip."""
-    most, where = 0, ""
-    for file in stored.files:
-        truth = load_clip(file, verify=False).truth
-        if truth is not None and truth.count > most:
-            most, where = truth.count, str(file)
-    return most, where
+def _open_folder(config: RunConfig, size: tuple[int, int], report: Report | None) -> TrainingClips:
+    data = config.data
+    if data.length < 2:
+        raise LociError(f"data.length is {data.length}; a network that predicts the next frame needs at least two.")
+    found = open_film_folder(
+        data.folder, Preparation(size, crop=data.crop, occluder=data.occluder), cache_folder(),
+        length=data.length * data.stride, held_out=data.held_out if config.validation_scenes else 0.0,
+        moving_camera=data.moving_camera, on_progress=report,
+    )
+    most = max(found.files, key=lambda file: file.objects)
+    _check_slots(config, most.objects, str(most.film))
+    source = CutClips(found.training)
+    if len(source) < data.batch:
+        raise LociError(
+            f"{data.folder} gives {len(source)} clips to learn from, which cannot fill a batch of {data.batch}: add "
+            f"films, or use a smaller --data.batch{' or --data.length' if len(source) else ''}."
+        )
+    return TrainingClips(ClipDataset(source, data.batch, config.seed), data.stride, found.held_out, found.notes)
 
 
 def _check_slots(config: RunConfig, objects: int, where: str) -> None:
@@ -82,13 +98,8 @@ def _check_slots(config: RunConfig, objects: int, where: str) -> None:
         )
 
 
-def _check_shape(clips: TrainingClips, size: tuple[int, int]) -> None:
+def _check_length(clips: TrainingClips) -> None:
     frames = clips.dataset[0][0]
-    if tuple(frames.shape[2:]) != size:
-        raise LociError(
-            f"The clips are {frames.shape[2]} x {frames.shape[3]} pixels, but the network works at "
-            f"{size[0]} x {size[1]}: generate them with --size {size[0]}x{size[1]}, or change --model.latent."
-        )
     if frames.shape[0] // clips.stride < 2:
         raise LociError(
             f"The clips have {frames.shape[0]} frames, at stride {clips.stride} fewer than two; a network that "

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from loci_looped.training.film_validation import FilmValidation, Findings
 from loci_looped.training.validation import Validation
 
 EARLY = 1500
@@ -9,15 +10,34 @@ EARLY = 1500
 
 
 def diagnose(
-    update: int, phase: str, means: dict[str, float], validation: Validation | None = None
+    update: int, phase: str, means: dict[str, float], validation: Findings | None = None
 ) -> dict[str, str]:
     """What is wrong, by kind, most serious first; empty while all is well. `means` are those of the training log."""
     found: dict[str, str] = {}
     if update < EARLY:
         return found
     found |= _of_training(phase, means)
+    if isinstance(validation, FilmValidation):
+        found |= _of_films(validation)
+        validation = validation.truth
     if validation is not None:
         found |= _of_validation(phase, validation)
+    return found
+
+
+def _of_films(validation: FilmValidation) -> dict[str, str]:
+    found = {}
+    if validation.explained < 20:
+        found["nothing explained"] = (
+            f"Only {max(0.0, validation.explained):.0f} % of what moves in the held-out films is explained. More films "
+            "of the same scene, another --seed or a longer foreground phase (--curriculum.foreground-until) may help; "
+            "loci inspect FILM tells whether the camera stands still and things are large enough."
+        )
+    if validation.slots_per_blob > 1.6:
+        found["split blobs"] = (
+            f"Each moving blob is held by {validation.slots_per_blob:.1f} slots: several slots share one thing, or "
+            "things overlap. A larger --model.gestalt or fewer --model.slots help."
+        )
     return found
 
 

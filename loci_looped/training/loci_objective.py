@@ -17,10 +17,11 @@ from loci_looped.training.consolidation import Consolidation
 from loci_looped.training.curriculum import Phase, phase_at
 from loci_looped.training.diagnostics import diagnose
 from loci_looped.training.distributed import ProcessGroup
+from loci_looped.training.film_validation import Findings, validate_films
 from loci_looped.training.objective import Objective
 from loci_looped.training.optimiser import parameter_groups
 from loci_looped.training.sequence import unroll
-from loci_looped.training.validation import Validation, validate, write_strip
+from loci_looped.training.validation import validate, write_strip
 from loci_looped.training.window import Window
 
 
@@ -63,14 +64,15 @@ class LociObjective(Objective[TrainConfig, LociLooped, Phase]):
         """The background must be there."""
         return phase.fade >= 1
 
-    def validate(self, network: LociLooped, clips: Sequence[Clip], phase: str) -> Validation:
-        return validate(network, clips, gate_in(phase))
+    def validate(self, network: LociLooped, clips: Sequence[Clip], phase: str) -> Findings:
+        measure = validate_films if self.config.data.folder else validate
+        return measure(network, clips, gate_in(phase))
 
     def write_strip(self, network: LociLooped, clip: Clip, phase: str, path: Path, title: str) -> None:
         write_strip(network, clip, gate_in(phase), path, title)
 
     def diagnose(
-        self, update: int, phase: str, means: dict[str, float], validation: Validation | None = None
+        self, update: int, phase: str, means: dict[str, float], validation: Findings | None = None
     ) -> dict[str, str]:
         return diagnose(update, phase, means, validation)
 

@@ -21,6 +21,7 @@ from loci_looped.inference.networks import INSIDE_RUN, save_network
 from loci_looped.training.clips import Report, TrainingClips, open_dataset
 from loci_looped.training.consolidation import Consolidation
 from loci_looped.training.distributed import ProcessGroup
+from loci_looped.training.film_validation import Findings
 from loci_looped.training.log import Averages, RunLog
 from loci_looped.training.objective import NamedPhase
 from loci_looped.training.objectives import objective_of
@@ -33,7 +34,7 @@ from loci_looped.training.optimiser import (
     set_learning_rate,
 )
 from loci_looped.training.stopping import asked_to_stop
-from loci_looped.training.validation import Validation, validation_clips
+from loci_looped.training.validation import validation_clips
 from loci_looped.utils.atomic import replacing
 from loci_looped.utils.checkpoint import Checkpoint, newest_checkpoint, write_checkpoint
 from loci_looped.utils.errors import LociError
@@ -78,7 +79,7 @@ class Trainer:
 
     # ---------------------------------------------------------------- the loop
 
-    def run(self, log: RunLog | None = None) -> Validation | None:
+    def run(self, log: RunLog | None = None) -> Findings | None:
         """Train to the end of the curriculum, the time limit or a signal; returns the validation at the end of it.
 
         Only the first process has a log.
@@ -113,7 +114,8 @@ class Trainer:
             name = "rehearsal" if rehearsed else self.objective.phase(self.pictures, self.calls).name
             last = self._validate(name, log)
             save_network(self.folder / INSIDE_RUN, self.network(), {
-                "recipe": self.config.name, "world": self.config.data.world, "seed": self.config.seed,
+                "recipe": self.config.name, "world": self.config.data.world,
+                "trained_on": self.config.data.described(), "seed": self.config.seed,
                 "updates": self.update,
                 "minutes": round(self.seconds / 60, 1), "validation": last.to_json() if last else None,
             })
@@ -235,16 +237,15 @@ class Trainer:
         log.progress(self.update, phase, values)
         self._complain(self.objective.diagnose(self.update, phase, values), log)
 
-    def _validate(self, phase: str, log: RunLog | None) -> Validation | None:
+    def _validate(self, phase: str, log: RunLog | None) -> Findings | None:
         """Figures and a strip of one scene; evaluation draws no random numbers, so it does not disturb training."""
         if log is None or not self.config.validation_scenes:
             return None
         network = self.network()
         if not self._scenes:
-            self._scenes = validation_clips(
-                self.config.validation_scenes, self.objective.frame(network), self.config.data.world,
-                self.config.data.stride,
-            )
+            self._scenes = self._validation_clips(self.objective.frame(network))
+        if not self._scenes:
+            return None
         found = self.objective.validate(network, self._scenes, phase)
         log.record("validation", self.update, found.to_json() | {"phase": phase, "seconds": self.seconds})
         log.say(f"{self.update:>8} {found.line()}")
@@ -254,6 +255,13 @@ class Trainer:
         log.picture("validation/strip", self.update, strip)
         self._complain(self.objective.diagnose(self.update, phase, {}, found), log)
         return found
+
+    def _validation_clips(self, size: tuple[int, int]) -> list[Clip]:
+        """Never trained on: of a folder its held-out films, and no scenes of another world."""
+        count, data = self.config.validation_scenes, self.config.data
+        if data.folder:
+            return self.open_clips().held_out(count)
+        return validation_clips(count, size, data.world, data.stride)
 
     def _complain(self, found: dict[str, str], log: RunLog) -> None:
         """Each kind of trouble is told once."""

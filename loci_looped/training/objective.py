@@ -18,8 +18,8 @@ from loci_looped.configs.training import RunConfig
 from loci_looped.data.clip import Clip
 from loci_looped.training.consolidation import Consolidation
 from loci_looped.training.distributed import ProcessGroup
+from loci_looped.training.film_validation import Findings
 from loci_looped.training.optimiser import parameter_groups
-from loci_looped.training.validation import Validation
 from loci_looped.training.window import Window
 from loci_looped.utils.errors import LociError
 
@@ -101,7 +101,7 @@ class Objective(ABC, Generic[Config, Network, Stretch]):
         return True
 
     @abstractmethod
-    def validate(self, network: Network, clips: Sequence[Clip], phase: str) -> Validation:
+    def validate(self, network: Network, clips: Sequence[Clip], phase: str) -> Findings:
         """Figures of the network as it is used at this stage of its training."""
 
     @abstractmethod
@@ -109,7 +109,7 @@ class Objective(ABC, Generic[Config, Network, Stretch]):
         """A picture of what it makes of one scene."""
 
     def diagnose(
-        self, update: int, phase: str, means: dict[str, float], validation: Validation | None = None
+        self, update: int, phase: str, means: dict[str, float], validation: Findings | None = None
     ) -> dict[str, str]:
         """Known kinds of trouble, in sentences."""
         del update, phase, means, validation

@@ -16,9 +16,10 @@ from loci_looped.configs.rivals import CropTraining, GswmTraining, SaviTraining
 from loci_looped.data.clip import Clip
 from loci_looped.inference.network_kinds import frame_of, rival_video_model
 from loci_looped.inference.run import evaluation_mode
+from loci_looped.training.film_validation import Findings, validate_film_slots
 from loci_looped.training.objective import Config, Network, Objective, Stretch
 from loci_looped.training.sequence import crop
-from loci_looped.training.validation import Validation, validate_slots, write_slot_strip
+from loci_looped.training.validation import validate_slots, write_slot_strip
 from loci_looped.training.window import Window
 
 
@@ -41,10 +42,11 @@ class RivalObjective(Objective[Config, Network, Stretch]):
     def frame(self, model: Network) -> tuple[int, int]:
         return frame_of(model)
 
-    def validate(self, network: Network, clips: Sequence[Clip], phase: str) -> Validation:
+    def validate(self, network: Network, clips: Sequence[Clip], phase: str) -> Findings:
         del phase
         with evaluation_mode(network):
-            return validate_slots(rival_video_model(network), clips)
+            measure = validate_film_slots if self.config.data.folder else validate_slots
+            return measure(rival_video_model(network), clips)
 
     def write_strip(self, network: Network, clip: Clip, phase: str, path: Path, title: str) -> None:
         del phase

@@ -1,4 +1,5 @@
-"""Inside the data room arrows point one way, too: scenes are described, rendered, written in a format, stored."""
+"""Inside the data room arrows point one way, too: scenes are described, rendered, written in a format, films
+prepared, all of it stored."""
 
 from __future__ import annotations
 
@@ -9,14 +10,15 @@ from pathlib import Path
 import loci_looped.data
 
 ROOM = Path(str(loci_looped.data.__file__)).parent
-BASE = {"clip", "coordinates", "events"}
+BASE = {"clip", "coordinates", "events", "presence"}
 
 FLOORS: dict[str, set[str]] = {
     "base": set(),
     "scenes": {"base"},
     "render": {"base", "scenes"},
     "formats": {"base", "scenes", "render"},
-    "store": {"base", "scenes", "render", "formats"},
+    "films": {"base", "formats"},
+    "store": {"base", "scenes", "render", "formats", "films"},
 }
 """Every part of the room and what it may import, wherever in a file the import stands."""
 

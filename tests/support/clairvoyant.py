@@ -58,7 +58,7 @@ def clip_of(seed: int, surprise: bool = False, told: bool = True) -> Clip:
     if surprise:
         visible[GONE_AT:, 0] = whole[GONE_AT:, 0] = False
         places[GONE_AT:, 0] = np.nan
-    depths = np.broadcast_to(np.float32([2, 1]), (FRAMES, 2))
+    depths = np.broadcast_to(np.array([2, 1], np.float32), (FRAMES, 2))
     truth = ObjectTruth(("red ball", "screen"), ("mover", "screen"), places.astype(np.float32), visible, whole, depths)
     events = (Event("violation", GONE_AT, 0), Event("removed", GONE_AT, 0)) if surprise else ()
     background = np.full((*SIZE, 3), 128, dtype=np.uint8)
@@ -118,7 +118,7 @@ class ClairvoyantModel(EvaluatedModel):
 
     bend: Bend | None = None
 
-    def video_model(self, clips, gate="learned", **_):  # type: ignore[no-untyped-def, override]
+    def video_model(self, clips, gate="learned", **_):  # type: ignore[no-untyped-def]
         return Clairvoyant(clips, self.bend)
 
 
@@ -126,5 +126,5 @@ def clairvoyant(bend: Bend | None = None) -> EvaluatedModel:
     class Bent(ClairvoyantModel):
         pass
 
-    Bent.bend = staticmethod(bend) if bend else None  # type: ignore[assignment]
+    Bent.bend = staticmethod(bend) if bend else None
     return Bent("clairvoyant", None, {"kind": "test"}, SIZE)

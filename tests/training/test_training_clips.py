@@ -70,11 +70,11 @@ def test_generated_clips_are_cached_and_reused(
 
 @pytest.mark.parametrize(("fields", "size", "sentence"), [
     ({"data.folder": "", "data.clips": 3, "data.batch": 8}, SIZE, "3 clips cannot fill a batch of 8"),
-    ({"data.batch": 8}, SIZE, "6 clips cannot fill a batch of 8"),
+    ({"data.batch": 8}, SIZE, "6 clips to learn from, which cannot fill a batch of 8"),
     ({"data.batch": 0}, SIZE, "at least 1"),
     ({"data.stride": 0}, SIZE, "at least 1"),
     ({"data.stride": 12}, SIZE, "fewer than two"),
-    ({}, (40, 60), r"16 x 24 pixels, but the network works at 40 x 60: generate them with --size 40x60"),
+    ({"data.length": 1}, SIZE, "at least two"),
     ({"data.folder": "", "model.slots": 3}, SIZE, r"up to 4 objects in clips of the world vanish.*--model.slots 4"),
     ({"data.folder": "/nowhere/at/all"}, SIZE, "/nowhere/at/all"),
 ])

@@ -30,6 +30,7 @@ class ClipCollection:
     kind: Kind
     names: tuple[str, ...]
     read: Callable[[int], ReadResult]
+    films: tuple[Path, ...] = ()            # of films and folders of frames: where each can be streamed from
 
     def __len__(self) -> int:
         return len(self.names)
@@ -50,7 +51,7 @@ def _file(path: Path) -> ClipCollection:
     if suffix in HDF5:
         return _hdf5(path)
     if suffix in FILM_SUFFIXES:
-        return ClipCollection(path, "film", (path.name,), lambda _: video.read(path))
+        return ClipCollection(path, "film", (path.name,), lambda _: video.read(path), (path,))
     if is_picture(path):
         raise LociError(f"{path} is a single picture; give the folder that holds all frames.")
     known = f"{SUFFIX} clips, HDF5 files, films ({' '.join(FILM_SUFFIXES)})"
@@ -76,15 +77,56 @@ def _folder(path: Path) -> ClipCollection:
         return _hdf5(tables[0])
     films = [item for item in items if item.suffix.lower() in FILM_SUFFIXES]
     if films:
-        return ClipCollection(path, "films", tuple(film.name for film in films), lambda index: video.read(films[index]))
+        return _films(path, films)
     if any(is_picture(item) for item in items):
-        return ClipCollection(path, "folder of frames", (path.name,), lambda _: video.read(path))
+        return _frames(path)
     if tables:
         raise LociError(f"The folder {path} holds {len(tables)} HDF5 files; name one of them.")
     raise LociError(
         f"The folder {path} holds nothing that can be read: no {SUFFIX} clips, no ADEPT folders (imgs, masks, yaml), "
         f"no CLEVRER videos, no films and no pictures."
     )
+
+
+def open_collections(path: str | Path) -> list[ClipCollection]:
+    """Everything below a path, whatever it is: kinds may be mixed, and folders may hold folders."""
+    path = Path(path)
+    if not path.is_dir():
+        return [open_collection(path)]
+    found = _everything(path)
+    if not found:
+        open_collection(path)       # its sentence says what was looked for
+        raise LociError(f"The folder {path} holds nothing to learn from.")
+    return found
+
+
+def _everything(folder: Path) -> list[ClipCollection]:
+    if (folder / "videos").is_dir() or next(folder.glob("video_*/video_?????.mp4"), None) or (folder / "imgs").is_dir():
+        return [open_collection(folder)]
+    items = [item for item in sorted(folder.iterdir()) if not item.name.startswith(".")]
+    found = []
+    clips = [item for item in items if item.suffix == SUFFIX]
+    if clips:
+        found.append(_stored(folder, clips))
+    found += [_hdf5(item) for item in items if item.suffix.lower() in HDF5]
+    films = [item for item in items if item.is_file() and item.suffix.lower() in FILM_SUFFIXES]
+    if films:
+        found.append(_films(folder, films))
+    for item in items:
+        if item.is_dir():
+            found += _everything(item)
+    if not found and sum(is_picture(item) for item in items) > 1:      # beside films, pictures are previews and masks
+        found.append(_frames(folder))
+    return found
+
+
+def _films(path: Path, films: list[Path]) -> ClipCollection:
+    names = tuple(film.name for film in films)
+    return ClipCollection(path, "films", names, lambda index: video.read(films[index]), tuple(films))
+
+
+def _frames(folder: Path) -> ClipCollection:
+    return ClipCollection(folder, "folder of frames", (folder.name,), lambda _: video.read(folder), (folder,))
 
 
 def _stored(path: Path, files: list[Path]) -> ClipCollection:

@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from loci_looped.data.clip import Clip
-from loci_looped.data.store.clip_file import clip_files, load_clip, load_pixels
 from loci_looped.data.store.shards import Shards, build_shards
 from loci_looped.utils.errors import LociError
 
@@ -41,25 +40,6 @@ class GeneratedClips:
     def pixels(self, index: int) -> Pixels:
         clip = self.make(self.seeds[index])
         return clip.frames, clip.background
-
-
-class StoredClips:
-    """The `.clip` files of a folder. Each is checked once, when the folder is opened."""
-
-    def __init__(self, folder: str | Path) -> None:
-        self.files = clip_files(folder)
-        shapes: dict[tuple[int, ...], Path] = {}
-        for file in self.files:
-            shapes.setdefault(load_clip(file).frames.shape, file)
-        if len(shapes) > 1:
-            found = "; ".join(f"{file.name} has {t} frames of {h}x{w}" for (t, h, w, _), file in shapes.items())
-            raise LociError(f"The clips of {folder} must have equal length and size to make batches, but {found}.")
-
-    def __len__(self) -> int:
-        return len(self.files)
-
-    def pixels(self, index: int) -> Pixels:
-        return load_pixels(self.files[index])
 
 
 @dataclass(frozen=True)

@@ -11,8 +11,7 @@ import torch
 
 from loci_looped.data.clip import Clip
 from loci_looped.data.store import shards
-from loci_looped.data.store.clip_file import save_clip
-from loci_looped.data.store.dataset import ClipDataset, StoredClips, generated_dataset
+from loci_looped.data.store.dataset import generated_dataset
 from loci_looped.utils.errors import LociError
 
 
@@ -90,28 +89,3 @@ def test_a_cache_of_something_else_is_refused(tmp_path: Path) -> None:
     (tmp_path / "shard-00000.npy").write_bytes(b"\x93NUMPY nothing")
     with pytest.raises(LociError, match="Delete it: it will be made again"):
         generated_dataset(tiny_clip, range(4), batch_size=2, cache=tmp_path)
-
-
-def test_stored_clips(tmp_path: Path) -> None:
-    for seed in range(4):
-        save_clip(tiny_clip(seed), tmp_path / f"{seed:03d}.clip")
-    dataset = ClipDataset(StoredClips(tmp_path), batch_size=2)
-    frames, background = dataset[3]
-    assert torch.allclose(frames[:, 0, 0, 0] * 255, torch.tensor([30.0, 31.0, 32.0, 33.0]))
-    assert background.shape == (3, 6, 9)
-    with pytest.raises(LociError, match="cannot fill a batch"):
-        ClipDataset(StoredClips(tmp_path), batch_size=5)
-    odd = tiny_clip(4)
-    save_clip(Clip(odd.frames[:3], odd.background), tmp_path / "odd.clip")
-    with pytest.raises(LociError, match=r"odd\.clip has 3 frames"):
-        StoredClips(tmp_path)
-
-
-def test_a_damaged_file_is_found_when_the_folder_is_opened(tmp_path: Path) -> None:
-    for seed in range(2):
-        save_clip(tiny_clip(seed), tmp_path / f"{seed}.clip")
-    content = bytearray((tmp_path / "1.clip").read_bytes())
-    content[-1] ^= 1
-    (tmp_path / "1.clip").write_bytes(content)
-    with pytest.raises(LociError, match=r"1\.clip is damaged"):
-        StoredClips(tmp_path)

@@ -1,0 +1,56 @@
+"""What can be said about a prediction when nobody knows the truth: is it better than a copy, or than an empty scene?"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from loci_looped.data.films.moving import Blob
+
+Floats = NDArray[np.floating]
+
+
+@dataclass(frozen=True)
+class Explained:
+    """Squared errors, summed over the pixels before which something stands or has just stood."""
+
+    prediction: float = 0.0
+    copy: float = 0.0               # of the frame before, taken for this one
+    background: float = 0.0         # of the bare background
+    pixels: int = 0
+
+    def __add__(self, other: Explained) -> Explained:
+        return Explained(
+            self.prediction + other.prediction, self.copy + other.copy, self.background + other.background,
+            self.pixels + other.pixels,
+        )
+
+    @property
+    def share(self) -> float:
+        """How much of what differs from the background the prediction explains: 1 is all, 0 no more than a bare
+        background; NaN if nothing ever differs."""
+        return 1 - self.prediction / self.background if self.background > 0 else float("nan")
+
+    def mean(self, name: str) -> float:
+        """Mean squared error per pixel and colour."""
+        return float(getattr(self, name)) / (3 * self.pixels) if self.pixels else float("nan")
+
+
+def explained(
+    expected: Floats, frame: Floats, before: Floats, background: Floats, moving: NDArray[np.bool_]
+) -> Explained:
+    """Of one frame; pictures (H, W, 3) in [0, 1], `moving` (H, W) where the foreground is or was."""
+    def error(picture: Floats) -> float:
+        return float(((picture - frame) ** 2)[moving].sum())
+
+    return Explained(error(expected), error(before), error(background), int(moving.sum()))
+
+
+def slots_on(blobs: list[Blob], visible_masks: NDArray[np.bool_]) -> list[int]:
+    """Per blob, how many slots (K, H, W) show themselves mostly on it."""
+    areas = visible_masks.sum(axis=(1, 2))
+    return [
+        int(((visible_masks & blob.mask).sum(axis=(1, 2)) > np.maximum(areas, 1) / 2).sum()) for blob in blobs
+    ]
