@@ -35,10 +35,12 @@ _SMALL = LociConfig(
 
 _LEARNT = dataclasses.replace(
     _SMALL,
-    # No rule says how things move, how long they keep their look, or when not to believe one's eyes.
+    # No rule says how things move, how long they keep their look, or when not to believe one's eyes. Open gates have
+    # their price in rehearsal (configs/rehearsal.py), one for each gate.
+    gate=dataclasses.replace(_SMALL.gate, l0_weight=0.0),
     extensions=dataclasses.replace(
         _SMALL.extensions, rules=Rules(), innovation=30.0, identity_start=True, forgets=True, open_until_bound=True,
-        patience=20,
+        patience=20, binds_in_sight=0.2,
     ),
 )
 

@@ -17,16 +17,24 @@ class RehearsalConfig:
     """A round takes place whenever so many updates have been made with pictures; an update that is named twice is
     followed by two rounds. Without any there is no rehearsal."""
     clips: int = 208
-    """Clips whose diaries are kept, at most; each round records others."""
+    """Clips whose diaries each round records; each records others."""
+    remembered: int = 0
+    """Clips whose diaries are rehearsed, at most: the newest, those of earlier rounds included. What was recorded in
+    the first round is not kept, as nobody could imagine then. 0 is those of the present round alone."""
     updates: int = 500
     """Rehearsals per round."""
     batch: int = 24
     """Clips per rehearsal, over all processes together."""
     learning_rate: float = 3e-3
     last_learning_rate: float = 1e-3
-    """Of the last round. Within each round the rate falls to a hundredth along a cosine."""
+    """Of the first round and of the last; between them it falls by the same share from round to round, and within each
+    round to a hundredth along a cosine."""
+    averaged: int = 1
+    """The weights that so many of the last rounds ended with are averaged in the end: a single round scatters."""
     window: int = 0
     """Frames of each diary that are lived through at a time, beginning anywhere; 0 is all of them."""
+    backward: int = 0
+    """Back-propagation goes through so many frames; 0 is from the last one lived through to the first."""
     clip: float = 1.0
     """Largest gradient norm."""
     gate_open: float = 0.33
@@ -51,10 +59,15 @@ class RehearsalConfig:
     recognised: float = 0.12
     """A slot that has lost its object is told what another one senses that began later and differs from the object's
     first look by less than this share of its bits. 0 leaves it out."""
+    longest_gap: int = 1
+    """A target counts for all the frames since the last one, up to so many: what is seen of a thing that comes out
+    again is the only word about the time it was hidden. 1 counts all targets alike."""
     follows: bool = True
     """Move the readings of hidden things to where the slot looks now."""
     mirrored: bool = True
     """Exchange left and right in half of the clips."""
+    repainted: float = 0.0
+    """Share of the bits of a thing's look that is exchanged for a whole clip; 0 leaves looks as they were."""
     square: bool = False
     """The world has all symmetries of the square: also exchange top and bottom, and rows and columns."""
     corner: float = 0.05
@@ -73,14 +86,15 @@ class RehearsalConfig:
     def __post_init__(self) -> None:
         if list(self.rounds_at) != sorted(self.rounds_at) or any(update < 0 for update in self.rounds_at):
             raise ValueError(f"rehearsal.rounds_at {self.rounds_at} must be numbers of updates in rising order.")
-        for name in ("clips", "updates", "batch", "hold_from"):
+        for name in ("clips", "updates", "batch", "hold_from", "longest_gap", "averaged"):
             if getattr(self, name) < 1:
                 raise ValueError(f"rehearsal.{name} is {getattr(self, name)}, but it must be at least 1.")
-        if self.window < 0 or not 0 <= self.together <= 1:
-            raise ValueError(
-                f"rehearsal.window {self.window} must not be negative, and rehearsal.together {self.together} must lie "
-                "between 0 and 1."
-            )
+        for name in ("window", "backward", "remembered"):
+            if getattr(self, name) < 0:
+                raise ValueError(f"rehearsal.{name} is {getattr(self, name)}, but it must not be negative.")
+        for name in ("hold", "together", "recorded_hold", "repainted"):
+            if not 0 <= getattr(self, name) <= 1:
+                raise ValueError(f"rehearsal.{name} is {getattr(self, name)}, but it is a share.")
         if self.hold_to < self.hold_from:
             raise ValueError(f"rehearsal.hold_to {self.hold_to} is smaller than hold_from {self.hold_from}.")
 

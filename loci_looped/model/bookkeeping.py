@@ -56,11 +56,14 @@ class Bookkeeping:
         del noise
         return False
 
-    def bind(self, registry: Registry, assigned: Tensor, present: Decoded) -> tuple[Registry, Tensor]:
+    def bind(
+        self, registry: Registry, assigned: Tensor, present: Decoded, *, learning: bool = False
+    ) -> tuple[Registry, Tensor]:
         """An object is bound when it was expected and is seen; until the sequence settles, seeing is enough.
 
-        Also (B, K) bool: which slots show their object.
+        Also (B, K) bool: which slots show their object. `learning`: the network learns to see, see `Regime`.
         """
+        del learning
         strongest = strongest_visibility(present)
         seen = strongest > self.bound_threshold
         settled = registry.settled.unsqueeze(1)

@@ -91,7 +91,7 @@ class LociLooped(nn.Module):
         sensed = self.encoder(frame, error, masks.visible, own_objects, expected, masks.whole, active, noise)
         sensed = recruited.only_assigned(sensed)                                            # G̃, P̃
         present = self.decoder(sensed, canvas, active, noise)
-        registry, seen = self.bookkeeping.bind(state.registry, assigned, present)
+        registry, seen = self.bookkeeping.bind(state.registry, assigned, present, learning=regime.learning)
         registry = recruited.recorded(registry, settled=not settling)
         if not settling:
             registry = self.bookkeeping.reviewed(registry, state, expected, seen, present, frame)

@@ -19,6 +19,7 @@ from .bookkeeping import Bookkeeping
 from .decoder import Decoder
 from .encoder import Encoder
 from .extensions.alignment import AlignedDecoder, AlignedEncoder
+from .extensions.binding import binds_in_sight
 from .extensions.focus import ExplainingAway, OwnPlace
 from .extensions.he_start import he_start
 from .extensions.heads import AttendedGestaltHead, BoundedSize, Offsets
@@ -93,7 +94,10 @@ def parts_of(config: LociConfig) -> Parts:
         decoder=made_of(
             Decoder, (beyond.aligned_grid, AlignedDecoder), (beyond.painted_objects, PaintedObjects),
         ),
-        bookkeeping=letting_go(beyond.patience) if beyond.patience else Bookkeeping,
+        bookkeeping=made_of(
+            Bookkeeping, (beyond.binds_in_sight > 0, binds_in_sight(beyond.binds_in_sight)),
+            (beyond.patience > 0, letting_go(beyond.patience)),
+        ),
         start=he_start if beyond.he_start else as_pytorch_does,
     )
 

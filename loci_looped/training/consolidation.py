@@ -18,6 +18,7 @@ from loci_looped.training.diary import (
     mirrored,
     random_holds,
     record,
+    repainted,
     shut_together,
     turned,
     windows,
@@ -48,6 +49,7 @@ class Consolidation:
         self.skipped = 0                        # clips that were too short to rehearse
         self.diary: Diary | None = None
         self.recorded = -1                      # the round whose diaries these are
+        self.ends: dict[str, Tensor] = {}       # what the last rounds ended with, added up
         self.parameters = [*model.transition.parameters(), *model.gate.parameters()]
         if config.rounds:
             for parameter in self.parameters:
@@ -99,11 +101,19 @@ class Consolidation:
                     shape, self.config.recorded_hold, self.config.hold_from, self.config.hold_to, draw
                 ).to(frames.device)
             diaries.append(self._everyones(record(self.model, frames, background, gate, hold, warm_up)))
-        self.diary = joined(diaries).of_clips(slice(self.config.clips)) if diaries else None
+        self.diary = self._remembered(joined(diaries).of_clips(slice(self.config.clips))) if diaries else None
         self.recorded, self.optimiser = self.round, self._fresh_optimiser()
         if self.diary is None:
             self.round = self.config.rounds     # nothing can be rehearsed, ever
         return watched
+
+    def _remembered(self, new: Diary) -> Diary:
+        """The newest diaries, with those of earlier rounds before them; held-out ones are the last of the new."""
+        most = self.config.remembered
+        if not most or self.diary is None or self.recorded < 1 or self.diary.frames != new.frames:
+            return new
+        earlier = self.diary.of_clips(slice(self.diary.clips - self._held_out()))
+        return joined([earlier, new]).of_clips(slice(-max(most, new.clips), None))
 
     def _everyones(self, diary: Diary) -> Diary:
         if self.world.size == 1:
@@ -129,6 +139,7 @@ class Consolidation:
         diary = self.diary.of_clips(chosen.to(self.diary.occlusion.device))
         diary = windows(diary, config.window, draw) if config.window else diary
         diary = mirrored(diary, draw) if config.mirrored else diary
+        diary = repainted(diary, config.repainted, draw) if config.repainted else diary
         diary = turned(diary, draw) if config.square else diary
         hold = random_holds(
             (diary.frames, diary.clips, self.model.config.slots), config.hold, config.hold_from, config.hold_to, draw
@@ -150,8 +161,28 @@ class Consolidation:
         told = {name: float(value.detach()) for name, value in parts.items()}
         told |= {"loss": float(loss.detach()), "gradient_norm": norm, "learning_rate": rate}
         if self.done >= config.updates:
-            self.round, self.done = self.round + 1, 0
+            self._end_round()
         return told
+
+    def _end_round(self) -> None:
+        """The last rounds' weights are added up; after the last round the network has their mean."""
+        self.round, self.done = self.round + 1, 0
+        averaged = min(self.config.averaged, self.config.rounds)
+        if self.round <= self.config.rounds - averaged:
+            return
+        weights = self._learnt()
+        self.ends = {name: self.ends.get(name, torch.zeros_like(value)) + value for name, value in weights.items()}
+        if self.is_over:
+            for name, value in weights.items():
+                value.copy_(self.ends[name] / averaged)
+            self.ends = {}
+
+    def _learnt(self) -> dict[str, Tensor]:
+        """The weights that rehearsal changes, by name; changing them changes the network."""
+        return {
+            f"{part}.{name}": value.detach()
+            for part in ("transition", "gate") for name, value in getattr(self.model, part).named_parameters()
+        }
 
     def teach(self, other: LociLooped) -> None:
         """Hand over what has been rehearsed; from now on pictures do not change it any more."""
@@ -174,9 +205,9 @@ class Consolidation:
         return roll_out_errors(self.model, self.diary.of_clips(slice(self.diary.clips - self._held_out(), None)))
 
     def learning_rate(self) -> float:
-        """A cosine down to a hundredth within each round."""
-        last = self.round == self.config.rounds - 1
-        base = self.config.last_learning_rate if last else self.config.learning_rate
+        """From round to round it falls by the same share; within each round along a cosine to a hundredth."""
+        first, last = self.config.learning_rate, self.config.last_learning_rate
+        base: float = first * (last / first) ** (self.round / max(1, self.config.rounds - 1))
         falling = 0.01 + 0.99 * (1 + math.cos(math.pi * self.done / self.config.updates)) / 2
         return base * min(1.0, (self.done + 1) / WARM_START) * falling
 
@@ -201,6 +232,8 @@ class Consolidation:
         kept: dict[str, dict[str, Tensor]] = {"rehearsal_optimiser": named_state(self.model, self.optimiser)}
         if self.diary is not None:
             kept["diaries"] = self.diary.to_tensors()
+        if self.ends:
+            kept["rehearsal_ends"] = self.ends
         return kept
 
     def values(self) -> dict[str, Any]:
@@ -212,6 +245,7 @@ class Consolidation:
         self.recorded, self.updates = int(values["recorded"]), int(values["updates"])
         device = next(self.model.parameters()).device
         self.diary = Diary.from_tensors(tensors["diaries"]).to(device) if "diaries" in tensors else None
+        self.ends = {name: value.to(device) for name, value in tensors.get("rehearsal_ends", {}).items()}
         restore_state(self.model, self.optimiser, tensors.get("rehearsal_optimiser", {}))
 
 

@@ -116,6 +116,16 @@ def mirrored(diary: Diary, generator: torch.Generator) -> Diary:
     )
 
 
+def repainted(diary: Diary, share: float, generator: torch.Generator) -> Diary:
+    """The same films with things of other looks: in each clip this share of the gestalt's bits is exchanged, in all
+    slots and from the first frame to the last, so that what looked alike still does. How things move is then not to be
+    remembered by their looks."""
+    shape = (diary.clips, 1, diary.sensed.gestalt.shape[-1])
+    flips = (torch.rand(shape, generator=generator, device=generator.device) < share).to(diary.looked_at.device)
+    gestalt = torch.where(flips, 1 - diary.sensed.gestalt, diary.sensed.gestalt)
+    return dataclasses.replace(diary, sensed=dataclasses.replace(diary.sensed, gestalt=gestalt))
+
+
 def turned(diary: Diary, generator: torch.Generator) -> Diary:
     """The other symmetries of the square, each in half of the clips: top and bottom, rows and columns exchanged."""
     chances = torch.rand(2, diary.clips, generator=generator, device=generator.device).to(diary.looked_at.device)

@@ -37,13 +37,14 @@ class Lived:
 
 def live(
     model: LociLooped, diary: Diary, hold: Tensor, *, learned: bool, noise: float = 0.0, follows: bool = True,
-    generator: torch.Generator | None = None,
+    backward: int = 0, generator: torch.Generator | None = None,
 ) -> Lived:
     """Go through a diary frame by frame; `hold` (T, B, K) slots imagine, others perceive.
 
     learned: the gate decides; otherwise it is open. noise: on sensed places. follows: what is sensed of a hidden thing
     lies where the slot looks; as the slot now looks elsewhere than when the diary was written, the reading is moved
-    along as far as the thing was hidden. A reading that stayed would be a hint nobody gets.
+    along as far as the thing was hidden. A reading that stayed would be a hint nobody gets. backward: gradients go
+    back through so many frames; 0 is all of them.
     """
     regime = Regime(learning=True, generator=generator)
     places = diary.sensed.position
@@ -61,6 +62,8 @@ def live(
     before: SlotCodes | None = None
     expected, percepts, alphas = [], [], []
     for t, sensed in enumerate(readings):
+        if backward and t % backward == 0 and predicted is not None:
+            predicted, memory = predicted.detach(), memory.detach()
         previous = sensed if predicted is None else predicted.where(bound[t], sensed)
         if follows:
             elsewhere = (previous.position - looked_at[t]).detach() * (occlusion[t] * bound[t]).unsqueeze(-1)
@@ -85,18 +88,28 @@ def comparable(diary: Diary, targets: Targets) -> Tensor:
     return diary.bound[1:] & diary.bound[:-1] & targets.known[1:]
 
 
+def gaps(chosen: Tensor, bound: Tensor) -> Tensor:
+    """(T, B, K) bool each -> (T, B, K): at each chosen frame how many have passed since the one chosen before, or since
+    the slot took its object; 0 at the others."""
+    times = torch.arange(1, len(chosen) + 1, device=chosen.device).view(-1, 1, 1)
+    so_far = torch.where(chosen | ~bound, times, 0).cummax(0).values
+    before = torch.cat([torch.zeros_like(so_far[:1]), so_far[:-1]])
+    return torch.where(chosen, times - before, 0)
+
+
 def rehearse(
     model: LociLooped, diary: Diary, hold: Tensor, config: RehearsalConfig, *, learned: bool,
     generator: torch.Generator | None,
 ) -> tuple[Tensor, dict[str, Tensor]]:
     """(loss, its parts and what the gates did) of living through a diary."""
     lived = live(
-        model, diary, hold, learned=learned, noise=config.noise, follows=config.follows, generator=generator
+        model, diary, hold, learned=learned, noise=config.noise, follows=config.follows, backward=config.backward,
+        generator=generator,
     )
     targets = targets_of(diary, config)
     expected, target = lived.expected.map(lambda leaf: leaf[:-1]), targets.codes.map(lambda leaf: leaf[1:])
     chosen = comparable(diary, targets)
-    weight = chosen.to(target.size.dtype)
+    weight = gaps(chosen, diary.bound[1:]).clamp(max=config.longest_gap).to(target.size.dtype)
     weight = weight / weight.sum().clamp(min=1)
     corner = config.corner
     far = F.smooth_l1_loss(expected.position, target.position, beta=corner, reduction="none").sum(-1) / corner

@@ -177,7 +177,7 @@ def test_an_endless_stream_is_ended_by_the_keyboard_and_kept(
 
 
 def test_the_network_of_a_run_under_way_is_found(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """By watch, export and the lab alike: all of them open networks with `load`."""
+    """By watch, as is seen here; export, lab and demo open networks with `load`, which does it, too."""
     config = recipe("adept-small")
     weights = {name: tensor.clone() for name, tensor in LociLooped(config.model).state_dict().items()}
     run = tmp_path / "run"
@@ -186,7 +186,7 @@ def test_the_network_of_a_run_under_way_is_found(tmp_path: Path, capsys: pytest.
     ))
     line = ["watch", "vanish:seed=3", "--stop", "2", "--network", str(run), "--out", str(tmp_path / "out")]
     assert main(line) == 0 and "Watched 2 frames" in capsys.readouterr().out
-    for verb in ("watch", "export", "lab", "demo"):
+    for verb in ("export", "lab", "demo"):
         text = (Path(loci_looped.__file__).parent / "cli" / f"{verb}.py").read_text(encoding="utf-8")
         assert "from loci_looped.inference.networks import load" in text
         assert "load(arguments.network)" in text or "load_any(arguments.network)" in text

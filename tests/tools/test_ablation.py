@@ -44,40 +44,40 @@ def _config(words: list[str]) -> tuple[TrainConfig, train.Line]:
 
 def test_each_switch_changes_the_fields_it_names_and_no_budget(ablation: ModuleType) -> None:
     names = [switch.name for switch in ablation.SWITCHES]
-    assert len(set(names)) == len(names) >= 20
+    assert len(set(names)) == len(names) >= 12
     ablation.Row(ablation.UNCHANGED, 3).run.mkdir(parents=True)
-    for switch in ablation.SWITCHES:
-        config, line = _config(ablation.Row(switch, 3).training())
-        assert config.seed == 3 and config.curriculum.updates == 4000
-        changed = {change.split(":")[0] for change in differences(recipe("adept-small"), config)}
+    plain = recipe(ablation.RECIPE)
+    for row in (ablation.Row(switch, 3) for switch in ablation.SWITCHES if switch.flags):
+        config, line = _config(row.training())
+        rounds = 0 if row.switch.name == "rehearsal" else ablation.ROUNDS
+        assert config.seed == 3 and config.rehearsal.rounds == rounds
+        changed = {change.split(":")[0] for change in differences(plain, config)}
         named = {
             word.removeprefix("--").replace("no-", "").replace("-", "_")
-            for word in shlex.split(switch.flags) if word.startswith("--")
+            for word in shlex.split(row.switch.flags) if word.startswith("--")
         }
-        assert changed == named | {"seed", "validation_scenes", "curriculum.updates"}
-        assert line.start_update == (switch.begins or None)
-        assert (line.start_from is None) == (switch.begins == 0)
+        assert changed == named | {"seed", "validation_scenes", "rehearsal.rounds_at"}
+        assert line.start_update == (row.switch.begins or None)
 
 
-def test_a_branch_begins_at_a_kept_checkpoint_before_its_switch_matters(
-    ablation: ModuleType,
-) -> None:
-    """A run keeps the checkpoint of the first clip that begins in a new phase; a film is 49 frames, so 48 updates."""
-    curriculum, film = recipe("adept-small").curriculum, 48
-    assert ablation.FILMS == curriculum.foreground_until == curriculum.still_until == curriculum.background_from
-    assert (ablation.GATE - ablation.FILMS) % film == 0
-    assert curriculum.gate_from <= ablation.GATE < curriculum.gate_from + film
-    late = {switch.name: switch.begins for switch in ablation.SWITCHES if switch.begins}
-    assert all(begins in (ablation.FILMS, ablation.GATE) for begins in late.values())
-    drawing = {"still_steps", "initialisation", "latent_grid", "canvas", "balanced", "gestalt_head", "placement"}
-    assert not drawing & set(late)
+def test_a_branch_begins_before_anything_is_rehearsed(ablation: ModuleType) -> None:
+    plain = recipe(ablation.RECIPE)
+    assert min(plain.rehearsal.rounds_at) == ablation.SEES == plain.curriculum.updates
+    later = {switch.name for switch in ablation.SWITCHES if switch.begins == ablation.SEES}
+    assert {switch.name for switch in ablation.SWITCHES} - later == {"attention"}       # its weights are not there
+
+
+def test_a_row_without_fields_is_the_unchanged_run_used_in_another_way(ablation: ModuleType) -> None:
+    row = ablation.Row(next(switch for switch in ablation.SWITCHES if switch.name == "gate_rule"), 1)
+    assert not row.trains and row.run == ablation.Row(ablation.UNCHANGED, 1).run
+    assert row.evaluation()[1] == str(row.run) and "visibility" in row.evaluation()
 
 
 def test_the_unchanged_row_is_the_recipe_with_the_common_budget(ablation: ModuleType) -> None:
     config, line = _config(ablation.Row(ablation.UNCHANGED, 1).training())
     assert line.start_from is None
-    changed = {change.split(":")[0] for change in differences(recipe("adept-small"), config)}
-    assert changed == {"seed", "validation_scenes", "curriculum.updates"}
+    changed = {change.split(":")[0] for change in differences(recipe(ablation.RECIPE), config)}
+    assert changed == {"seed", "validation_scenes", "rehearsal.rounds_at"}
 
 
 def test_what_is_missing_is_done_once_and_a_row_that_fails_is_told(
@@ -99,44 +99,44 @@ def test_what_is_missing_is_done_once_and_a_row_that_fails_is_told(
         return True
 
     monkeypatch.setattr(ablation, "_loci", loci)
-    (ablation.FOLDER / "centring-seed0" / "checkpoints").mkdir(parents=True)          # it was stopped half way
-    asked = ["--unchanged", "0", "--only", "hold", "centring", "--train", "1"]
+    (ablation.FOLDER / "backward-seed0" / "checkpoints").mkdir(parents=True)          # it was stopped half way
+    asked = ["--seeds", "0", "--only", "hold", "backward", "--train", "1"]
     assert ablation.main(asked) == 1
     assert commands == [
-        "train adept-small --seed", "evaluate runs/ablation/unchanged-seed0 --scenes",
-        "train --resume runs/ablation/centring-seed0", "evaluate runs/ablation/centring-seed0 --scenes",
-        "train adept-small --seed",
+        "train adept-learnt --seed", "evaluate runs/ablation/unchanged-seed0 --scenes",
+        "train adept-learnt --seed",
+        "train --resume runs/ablation/backward-seed0", "evaluate runs/ablation/backward-seed0 --scenes",
     ]
     assert "hold went wrong" in capsys.readouterr().err
     commands.clear()
     assert ablation.main(asked) == 1
-    assert commands == ["train adept-small --seed"]
+    assert commands == ["train adept-learnt --seed"]
 
 
 def test_the_table_has_the_measured_rows_and_names_the_others(ablation: ModuleType, tmp_path: Path) -> None:
     ablation.FOLDER.mkdir(parents=True)
     _figures(ablation.FOLDER / "unchanged-seed0.json", 2.0)
-    _figures(ablation.FOLDER / "centring-seed0.json", 7.25)
-    assert ablation.main(["--unchanged", "0", "--train", "0"]) == 0
+    _figures(ablation.FOLDER / "backward-seed0.json", 7.25)
+    assert ablation.main(["--seeds", "0", "--train", "0"]) == 0
     text = (tmp_path / "decisions.md").read_text()
     assert text.startswith("before\n") and text.endswith("after\n") and "outdated" not in text
     rows = [line for line in text.splitlines() if line.startswith("| ") and not line.startswith("| changed")]
     assert len(rows) == 2
-    assert rows[0].startswith("| nothing, seed 0 |") and "| 2.00 (1.0 to 3.0) |" in rows[0]
-    assert "`--loss.centring 0`, seed 0" in rows[1] and "| 1800 | 7.25 (6.2 to 8.2) | – | 90.0 | – |" in rows[1]
+    assert rows[0].startswith("| nothing | 0 |") and "| 2.00 (1.0 to 3.0) |" in rows[0]
+    assert "`--rehearsal.backward 1` | 0 |" in rows[1] and "| 7.25 (6.2 to 8.2) | – | 90.0 | – |" in rows[1]
     missing = next(line for line in text.splitlines() if line.startswith("Not measured"))
-    assert "hold-seed0" in missing and "centring" not in missing
+    assert "hold-seed0" in missing and "backward" not in missing
 
 
 def test_what_another_machine_has_measured_stays_in_the_table(ablation: ModuleType, tmp_path: Path) -> None:
     ablation.FOLDER.mkdir(parents=True)
     _figures(ablation.FOLDER / "unchanged-seed0.json", 2.0)
-    _figures(ablation.FOLDER / "centring-seed0.json", 7.25)
-    assert ablation.main(["--unchanged", "0", "--train", "0"]) == 0
+    _figures(ablation.FOLDER / "backward-seed0.json", 7.25)
+    assert ablation.main(["--seeds", "0", "--train", "0"]) == 0
     before = (tmp_path / "decisions.md").read_text()
     for path in ablation.FOLDER.iterdir():
         path.unlink()
-    assert ablation.main(["--unchanged", "0", "--train", "0"]) == 0
+    assert ablation.main(["--seeds", "0", "--train", "0"]) == 0
     assert (tmp_path / "decisions.md").read_text() == before
 
 
@@ -147,7 +147,7 @@ def test_a_disk_that_fails_is_told_and_nobody_waits_for_ever(
         raise OSError("No space left on device")
 
     monkeypatch.setattr(ablation, "finish", full)
-    assert ablation.main(["--unchanged", "0", "--only", "hold", "--train", "1"]) == 1
+    assert ablation.main(["--seeds", "0", "--only", "hold", "--train", "1"]) == 1
     assert "unchanged-seed0: No space left" in (told := capsys.readouterr().err) and "hold-seed0" in told
 
 
@@ -157,8 +157,8 @@ def test_a_negative_number_of_runs_is_a_sentence(ablation: ModuleType, capsys: p
 
 
 def test_an_unknown_switch_is_a_sentence(ablation: ModuleType, capsys: pytest.CaptureFixture[str]) -> None:
-    assert ablation.main(["--only", "centering"]) == 2
-    assert "There is no switch centering. There are" in capsys.readouterr().err
+    assert ablation.main(["--only", "backwards"]) == 2
+    assert "There is no switch backwards. There are" in capsys.readouterr().err
 
 
 def _figures(path: Path, error: float) -> None:

@@ -100,9 +100,24 @@ def test_a_run_resumes_exactly_after_any_update(rehearsing: TrainConfig, tmp_pat
 
 
 def test_diaries_are_bounded(rehearsing: TrainConfig, tmp_path: Path) -> None:
-    trainer = Trainer(rehearsing, tmp_path)
+    trainer = Trainer(dataclasses.replace(
+        rehearsing, rehearsal=dataclasses.replace(rehearsing.rehearsal, remembered=6)
+    ), tmp_path)
     trainer.run()
-    assert trainer.consolidation.diary is not None and trainer.consolidation.diary.clips == 4
+    assert trainer.consolidation.diary is not None and trainer.consolidation.diary.clips == 6
+
+
+def test_diaries_of_the_first_round_are_not_kept(rehearsing: TrainConfig, tmp_path: Path) -> None:
+    clips: list[int] = []
+    trainer = Trainer(dataclasses.replace(
+        rehearsing, rehearsal=dataclasses.replace(rehearsing.rehearsal, remembered=100)
+    ), tmp_path)
+    usual = trainer.consolidation.record
+    trainer.consolidation.record = lambda *args: (      # type: ignore[method-assign]
+        usual(*args), clips.append(trainer.consolidation.diary.clips)
+    )[0]
+    trainer.run()
+    assert clips == [4, 4, 8]       # the second round has its own alone, the third those of the second, too
 
 
 def test_clips_too_short_to_rehearse_are_skipped_and_counted(
@@ -127,3 +142,21 @@ def test_runs_of_the_time_before_rehearsal_can_be_read(tiny: TrainConfig) -> Non
 def test_rounds_come_in_order() -> None:
     with pytest.raises(ValueError, match="rising order"):
         RehearsalConfig(rounds_at=(30, 20))
+
+
+def test_the_last_rounds_are_averaged_in_the_end(rehearsing: TrainConfig, tmp_path: Path) -> None:
+    ends: list[dict[str, torch.Tensor]] = []
+    for averaged in (1, 2):
+        config = dataclasses.replace(rehearsing, rehearsal=dataclasses.replace(rehearsing.rehearsal, averaged=averaged))
+        trainer = Trainer(config, tmp_path / str(averaged))
+        rounds, usual = trainer.consolidation, trainer.consolidation._end_round
+
+        def end_round(rounds: Any = rounds, usual: Any = usual) -> None:
+            ends.append({name: value.clone() for name, value in rounds._learnt().items()})
+            usual()
+
+        rounds._end_round = end_round       # type: ignore[method-assign]
+        trainer.run()
+        now, last = rounds._learnt(), ends[-averaged:]
+        assert all(torch.allclose(now[name], sum(end[name] for end in last) / averaged) for name in now)
+    assert any(not torch.equal(ends[-1][name], ends[-2][name]) for name in ends[-1])

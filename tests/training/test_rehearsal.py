@@ -9,11 +9,22 @@ import torch
 from toy_diary import NETWORK, network, straight_on
 
 from loci_looped.configs.rehearsal import RehearsalConfig
-from loci_looped.training.diary import Diary, joined, mirrored, random_holds, shut_together, turned, windows
+from loci_looped.training.diary import (
+    Diary,
+    joined,
+    mirrored,
+    random_holds,
+    repainted,
+    shut_together,
+    turned,
+    windows,
+)
 from loci_looped.training.recognition import targets_of
-from loci_looped.training.rehearsal import comparable, live, opening_cost, rehearse
+from loci_looped.training.rehearsal import comparable, gaps, live, opening_cost, rehearse
 from loci_looped.training.rollout import roll_out_errors
 
+SILENT = 1e-6
+"""GateL0RD's pressure on open gates is a gradient of its own, of about 1e-8 here, wherever a step was taken."""
 CALM = RehearsalConfig(noise=0.0, mirrored=False)
 
 
@@ -185,3 +196,39 @@ def test_diaries_survive_the_way_through_a_checkpoint() -> None:
     assert all(torch.equal(a, b) for a, b in zip(diary.to_tensors().values(), back.to_tensors().values(), strict=True))
     assert joined([diary, back]).clips == 6
     assert NETWORK.slots == diary.bound.shape[2]
+
+
+def test_a_target_counts_for_the_frames_since_the_one_before() -> None:
+    chosen = torch.tensor([1, 1, 0, 0, 1, 1, 0, 1], dtype=torch.bool).view(-1, 1, 1)
+    bound = torch.ones_like(chosen)
+    assert gaps(chosen, bound).flatten().tolist() == [1, 1, 0, 0, 3, 1, 0, 2]
+
+
+def test_a_slots_first_target_counts_from_when_it_took_its_object() -> None:
+    chosen = torch.tensor([0, 0, 0, 0, 1, 1], dtype=torch.bool).view(-1, 1, 1)
+    bound = torch.tensor([0, 0, 0, 1, 1, 1], dtype=torch.bool).view(-1, 1, 1)
+    assert gaps(chosen, bound).flatten().tolist() == [0, 0, 0, 0, 2, 1]
+
+
+def test_repainted_things_move_as_before_and_look_alike_as_before() -> None:
+    diary = straight_on(clips=6)
+    painted = repainted(diary, 0.5, torch.Generator().manual_seed(3))
+    assert torch.equal(painted.sensed.position, diary.sensed.position)
+    before, after = diary.sensed.gestalt, painted.sensed.gestalt
+    assert not torch.equal(before, after)
+    assert torch.equal((before[0, :, 0] - before[0, :, 1]).abs(), (after[0, :, 0] - after[0, :, 1]).abs())
+    assert torch.equal((before - before[:1]).abs(), (after - after[:1]).abs())      # and over time
+
+
+def test_with_a_share_of_zero_nothing_is_repainted() -> None:
+    diary = straight_on(clips=2)
+    assert torch.equal(repainted(diary, 0.0, torch.Generator()).sensed.gestalt, diary.sensed.gestalt)
+
+
+def test_a_window_keeps_the_last_frame_from_teaching_the_first() -> None:
+    model, diary = network(), straight_on(clips=4)
+    places = diary.sensed.position.clone().requires_grad_()
+    diary = dataclasses.replace(diary, sensed=dataclasses.replace(diary.sensed, position=places))
+    live(model, diary, nobody(diary), learned=False, backward=5).expected.position[-1].sum().backward()
+    assert places.grad is not None
+    assert (places.grad[:15].abs() < SILENT).all() and (places.grad[15:].abs() > 0.01).any()

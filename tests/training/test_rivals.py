@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import math
-import time
 from collections.abc import Callable
 from pathlib import Path
 from statistics import mean
@@ -147,14 +146,12 @@ def test_one_clip_is_learnt_by_heart(tiny_rival: RunConfig, changed: Change, tmp
         **({"curriculum.background_from": 10**6} if tiny_rival.kind == "loci-v1" else {"curriculum.blackout": 0.0}),
         "optimiser.learning_rate": 4e-3, "optimiser.clip": 1.0, "optimiser.warm_start": 1, "optimiser.final_share": 1.0,
     })
-    started = time.process_time()
     run(config, tmp_path / "run")
     told = [record[MEASURE[config.kind]] for record in read_log(tmp_path / "run", "train")]
     errors = [squared_error(config, value) for value in told] if config.kind == "g-swm" else told
     if config.kind == "loci-v1":
         errors = [value - entropy_of_the_square() for value in told]
     assert mean(errors[-3:]) < errors[0] / 4, errors
-    assert time.process_time() - started < 60
 
 
 def entropy_of_the_square() -> float:

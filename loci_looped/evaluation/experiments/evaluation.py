@@ -30,6 +30,7 @@ from loci_looped.evaluation.experiments.imagination import ImaginedClip
 from loci_looped.evaluation.experiments.imagined_films import write_imagined_films
 from loci_looped.evaluation.experiments.interruptions import InterruptedClip
 from loci_looped.evaluation.experiments.results import Case, Results, Row
+from loci_looped.evaluation.experiments.rollout import put_rollout
 from loci_looped.evaluation.experiments.scoring import ScoredClip, watch_and_score, write_table
 from loci_looped.evaluation.experiments.slotformer import collide_specs
 from loci_looped.evaluation.experiments.surprise import put_surprise
@@ -140,7 +141,10 @@ class Evaluation:
         specs = self._vanish_specs(model)
         for gate in self._gates(model):
             clips = self._watch(model, specs, gate)
-            put_tracking(self.results, self._case("tracking", model, gate), clips)
+            case = self._case("tracking", model, gate)
+            put_tracking(self.results, case, clips)
+            if gate == "learned" and model.network is not None and self.options.clips is None:
+                put_rollout(self.results, case, model, gate, batch=self.options.batch)
 
     def _surprise(self) -> None:
         model = self._alone()

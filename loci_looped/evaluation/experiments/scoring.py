@@ -18,6 +18,7 @@ from loci_looped.evaluation.evaluated_model import EvaluatedModel
 from loci_looped.evaluation.experiments.recording import Recording, in_batches, record
 from loci_looped.evaluation.experiments.test_sets import SetName, set_of
 from loci_looped.evaluation.metrics import official
+from loci_looped.evaluation.metrics.boxes import gap_to_screen
 from loci_looped.evaluation.metrics.mota import MotCounts, count_events
 from loci_looped.evaluation.metrics.phantoms import phantoms
 from loci_looped.evaluation.metrics.tracking import TrackingTable, of_object, successes, tracking_table
@@ -42,6 +43,8 @@ class ScoredClip:
     events: tuple[Event, ...]
     places: NDArray[np.float32]         # (T, O, 2) true pixels
     seen: NDArray[np.bool_]             # (T, O) some pixel of the object can be seen
+    hidden_share: NDArray[np.float32]   # (T, O) true share of the object that is hidden
+    screen_gap: NDArray[np.floating]    # (T, O) distance to the nearest screen over the diagonal; inf without one
     recording: Recording
     table: TrackingTable
     tried: NDArray[np.bool_]            # (K,) the slot held a visible mover early enough
@@ -83,7 +86,8 @@ def score(model: str, clip: Clip, recording: Recording) -> ScoredClip:
     return ScoredClip(
         model=model, set=set_of(clip), source=clip.source, seed=clip.seed, names=truth.names,
         movers=np.array([kind == "mover" for kind in truth.kinds]), events=clip.events, places=truth.positions,
-        seen=seen, recording=recording, table=table, tried=tried, succeeded=tried & succeeded,
+        seen=seen, hidden_share=truth.occluded_fraction(), screen_gap=gap_to_screen(truth),
+        recording=recording, table=table, tried=tried, succeeded=tried & succeeded,
         counts=count_events(track, truth), phantoms=phantoms(track, truth),
         official_rows=rows, official_success=success, official_counts=counts,
     )

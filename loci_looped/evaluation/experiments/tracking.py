@@ -10,6 +10,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from loci_looped.evaluation.experiments.openings import put_openings
 from loci_looped.evaluation.experiments.results import Case, Results
 from loci_looped.evaluation.experiments.scoring import ScoredClip
 from loci_looped.evaluation.metrics import mota, official, phantoms, tracking
@@ -28,6 +29,7 @@ def put_tracking(results: Results, case: Case, clips: Sequence[ScoredClip]) -> N
         _put_errors(results, case, control)
         _put_finding(results, case, control)
         _put_gates(results, case, control)
+        put_openings(results, case, control)
         _put_official(results, case, control)
         _put_curves(results, case, control)
     else:

@@ -5,6 +5,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from loci_looped.data.clip import ObjectTruth
+from loci_looped.data.coordinates import diagonal
+
 Floats = NDArray[np.floating]
 
 
@@ -37,3 +40,16 @@ def box_overlaps(first: Floats, second: Floats, edge: float = 1.0) -> Floats:
     union = (a[..., 2:] - a[..., :2] + edge).prod(axis=-1) + (b[..., 2:] - b[..., :2] + edge).prod(axis=-1) - shared
     with np.errstate(invalid="ignore"):
         return np.where(union > 0, shared / np.where(union > 0, union, 1), 0.0)
+
+
+def gap_to_screen(truth: ObjectTruth) -> Floats:
+    """(T, O) pixels between the boxes of each object and of the nearest screen, over the diagonal; 0 where they meet,
+    inf where there is no screen or the object is outside of the image."""
+    edges = boxes(truth.object_masks)                                                       # (T, O, 4)
+    screens = edges[:, [kind == "screen" for kind in truth.kinds]]
+    if screens.shape[1] == 0:
+        return np.full(edges.shape[:2], np.inf)
+    one, other = edges[:, :, None], screens[:, None]
+    apart = np.maximum(one[..., :2] - other[..., 2:], other[..., :2] - one[..., 2:]).clip(min=0)
+    gaps = np.linalg.norm(apart, axis=-1) / diagonal(truth.size)
+    return np.asarray(np.where(np.isnan(gaps), np.inf, gaps).min(axis=2))

@@ -61,6 +61,7 @@ class TrackingTable:
     visible: Bools                   # (T, K) some pixel of the object can be seen
     screen: Bools                    # (T, K) the object is a screen
     scored: Bools                    # (T, K) the slot is present and its object's centre is inside the image
+    in_image: Bools                  # (T, K) the object's centre is inside the image, the slot present or not
 
 
 @dataclass(frozen=True)
@@ -134,7 +135,8 @@ def tracking_table(track: Track, truth: ObjectTruth) -> TrackingTable:
     candidates = np.where(visible[..., None], truth.positions, np.nan)
     objects = associate(track.positions, track.present & ~track.hidden, candidates)
     held = objects >= 0
-    scored = track.present & held & of_object(truth.in_image(), objects)
+    in_image = held & of_object(truth.in_image(), objects)
+    scored = track.present & in_image
     distances = np.linalg.norm(track.positions - of_object(truth.positions, objects), axis=-1)
     is_screen = np.array([kind == "screen" for kind in truth.kinds])
     return TrackingTable(
@@ -143,18 +145,23 @@ def tracking_table(track: Track, truth: ObjectTruth) -> TrackingTable:
         visible=held & of_object(visible, objects),
         screen=held & is_screen[np.maximum(objects, 0)],
         scored=scored,
+        in_image=in_image,
     )
 
 
 def successes(table: TrackingTable, first_seen_before: int = FIRST_SEEN_BEFORE) -> tuple[Bools, Bools]:
-    """(K,) which slots are tried, (K,) which of them succeed: error below 10 % when their object is last seen."""
+    """(K,) which slots are tried, (K,) which of them succeed: error below 10 % when their object is last seen.
+
+    A slot that has let go of its object by then has not succeeded.
+    """
     seen = table.scored & table.visible                                                 # (T, K)
     frames = len(seen)
     first = np.where(seen.any(axis=0), seen.argmax(axis=0), frames)
-    last = frames - 1 - seen[::-1].argmax(axis=0)
+    can_be_seen = table.in_image & table.visible
+    last = frames - 1 - can_be_seen[::-1].argmax(axis=0)
     slots = np.arange(seen.shape[1])
     tried = np.asarray(seen.any(axis=0)) & (first < first_seen_before) & ~table.screen[last, slots]
-    final = np.where(tried, table.error[last, slots], np.inf)
+    final = np.where(tried & table.scored[last, slots], table.error[last, slots], np.inf)
     return tried, final < SUCCESS_ERROR
 
 

@@ -9,6 +9,7 @@ from typing import TypedDict
 from loci_looped.configs.experiments import PUBLISHED_PROBABILITY
 from loci_looped.evaluation.evaluated_model import KALMAN
 from loci_looped.evaluation.experiments.results import Case, Results
+from loci_looped.evaluation.experiments.rollout import GUESSES, LENGTHS
 from loci_looped.evaluation.experiments.summary import (
     INTERRUPTIONS,
     INTERRUPTIONS_RELEASED,
@@ -59,6 +60,8 @@ def tables(found: Sequence[Results]) -> list[Table]:
     made = [
         _tracking([r for r in found if r.experiment == "tracking"], "tracking", "Tracking"),
         _tracking([r for r in found if r.experiment == "ablation"], "ablation", "Side by side"),
+        _openings([r for r in found if r.experiment == "tracking"]),
+        _rollout([r for r in found if r.experiment == "tracking"]),
         _differences([r for r in found if r.experiment == "ablation"]),
         _surprise([r for r in found if r.experiment == "surprise"]),
         _violations([r for r in found if r.experiment == "surprise"]),
@@ -123,6 +126,43 @@ def _differences(found: Sequence[Results]) -> Table | None:
         "ablation", "How much larger the error is, on the same scenes",
         ["model", "than", "visible, % points", "occluded, % points"],
         [Group("Difference with its 95 % interval over scenes", rows)], "", **_sourced(found, "ablation"),
+    )
+
+
+def _openings(found: Sequence[Results]) -> Table | None:
+    """One row per circumstance, in the order in which the experiment put them."""
+    rows = []
+    for results in found:
+        for case in (case for case in results.cases("tracking", "position_gate") if case.gate == "learned"):
+            position, gestalt = (results.find(case, f"{gate}_gate") for gate in ("position", "gestalt"))
+            assert position is not None
+            rows.append([called(case), case.condition[0], cell(position), cell(gestalt), str(position.n)])
+    if not rows:
+        return None
+    return Table(
+        "tracking", "Gate openings: 0 is pure imagination, 1 pure sensation",
+        ["model", "of movers with", "position", "gestalt", "rows"],
+        [Group("Mean over frames and slots; occlusion is the true hidden share", rows)], "",
+        **_sourced(found, "tracking"),
+    )
+
+
+def _rollout(found: Sequence[Results]) -> Table | None:
+    rows: dict[tuple[str, str], list[str]] = {}
+    for results in found:
+        for case in results.cases("tracking", "error_imagined"):
+            for guess in GUESSES:
+                rows.setdefault((called(case), guess), []).append(cell(results.find(case, f"error_{guess}")))
+    if not rows:
+        return None
+    words = {"imagined": "as imagined", "frozen": "stays where it was", "straight": "straight on through six percepts"}
+    return Table(
+        "tracking", "Roll-out in the dark: error after so many imagined frames, in % of the diagonal",
+        ["model", "guess", *(f"{length} frames" for length in LENGTHS)],
+        [Group("Eyes shut after 12 seen frames",
+               [[model, words[guess], *cells] for (model, guess), cells in rows.items()])],
+        "Movers that move and were well seen when the eyes were shut. A mover may turn round meanwhile, which nobody "
+        "can know.", **_sourced(found, "tracking"),
     )
 
 

@@ -3,7 +3,7 @@
 In the paper a slot keeps its object for good, and what has left the picture is painted at the border ever after. Here a
 slot doubts, and lets go when it has doubted for a while. It knows three reasons, all of them its own quantities:
 
-    gone        it expects its object outside of the picture
+    gone        it expects its object outside of the picture, where it will not see it again: it soon lets go
     missing     it expects to see its object, but nothing is there
     double      what it imagines lies where another slot shows an object: there is one object, not two
 
@@ -28,6 +28,8 @@ THERE = 0.5
 """What is painted where less than this share of it differs from the empty scene is not seen, but imagined."""
 SAME = 0.5
 """Masks that share this much of their union are of one object."""
+GONE_COUNTS = 5.0
+"""A step outside of the picture counts like so many other steps of doubt."""
 
 
 @dataclass(frozen=True)
@@ -81,7 +83,8 @@ def doubts(
     gone = (expected.position.abs() > GONE).any(-1)
     double = is_double(expected_picture, expected_seen, bound)
     doubtful = gone | double | (expected_seen & ~seen)
-    count = torch.where(doubtful, so_far + 1, torch.where(seen, torch.zeros_like(so_far), so_far))
+    more = so_far + torch.where(gone, GONE_COUNTS, 1.0)
+    count = torch.where(doubtful, more, torch.where(seen, torch.zeros_like(so_far), so_far))
     return count * bound
 
 

@@ -1,10 +1,13 @@
 """Boxes against scikit-image and against pixels counted one by one."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from skimage.measure import regionprops
 
-from loci_looped.evaluation.metrics.boxes import box_centres, box_overlaps, boxes
+from loci_looped.data.clip import ObjectTruth
+from loci_looped.evaluation.metrics.boxes import box_centres, box_overlaps, boxes, gap_to_screen
 
 
 def random_masks(seed: int) -> np.ndarray:
@@ -51,3 +54,17 @@ def test_the_other_way_of_measuring_is_a_pixel_smaller() -> None:
     half = np.array([[0.0, 0.0, 4.0, 9.0]])
     assert box_overlaps(box, half).item() == pytest.approx(50 / 100)
     assert box_overlaps(box, half, edge=0.0).item() == pytest.approx(36 / 81)
+
+
+def test_the_gap_to_the_screen_is_measured_between_outlines() -> None:
+    masks = np.zeros((1, 3, 30, 40), dtype=bool)
+    masks[0, 0, 10:20, 20:30] = True                        # the screen
+    masks[0, 1, 12:15, 4:8] = True                          # 13 pixels to the left of it
+    masks[0, 2, 15:25, 28:35] = True                        # overlaps it
+    truth = ObjectTruth(
+        ("screen", "ball", "cube"), ("screen", "mover", "mover"), np.zeros((1, 3, 2), dtype=np.float32), masks, masks,
+        np.ones((1, 3), dtype=np.float32),
+    )
+    assert np.allclose(gap_to_screen(truth), [[0, 13 / 50, 0]])
+    alone = replace(truth, kinds=("mover", "mover", "mover"))
+    assert np.isinf(gap_to_screen(alone)).all()

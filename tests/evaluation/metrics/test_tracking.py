@@ -151,3 +151,15 @@ def test_bad_input_is_told_in_a_sentence() -> None:
         tracking_table(track, empty)
     with pytest.raises(LociError, match="MOTA is not defined"):
         total([count_events(track, empty)])
+
+
+def test_who_has_let_go_when_its_object_is_last_seen_has_not_succeeded() -> None:
+    truth = crossing()
+    track = perfect(truth)
+    present = track.present.copy()
+    present[25:, 0] = False                                 # the ball can be seen to the end
+    left = Track(track.positions, present, track.hidden, track.areas)
+    tried, succeeded = successes(tracking_table(left, truth))
+    assert tried.tolist() == [True, False] and not succeeded.any()
+    summary = summarise([tracking_table(left, truth)])
+    assert (summary.tried, summary.succeeded) == (1, 0)

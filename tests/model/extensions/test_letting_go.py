@@ -10,7 +10,7 @@ from torch import Tensor
 from loci_looped.configs.presets import preset
 from loci_looped.model import LociLooped
 from loci_looped.model.extensions.innovation import innovation
-from loci_looped.model.extensions.letting_go import doubts, is_double
+from loci_looped.model.extensions.letting_go import GONE_COUNTS, doubts, is_double
 from loci_looped.model.occlusion import explained_share
 from loci_looped.model.state import Decoded, Sight, SlotCodes
 
@@ -53,8 +53,8 @@ def test_what_is_expected_to_be_hidden_is_neither_doubted_nor_confirmed() -> Non
     assert float(doubts(TWO, HERE, scene(3), NO, NO, YES)) == 2
 
 
-def test_what_is_expected_outside_of_the_picture_is_doubted() -> None:
-    assert float(doubts(TWO, OUTSIDE, scene(3), NO, NO, YES)) == 3
+def test_what_is_expected_outside_of_the_picture_is_soon_given_up() -> None:
+    assert float(doubts(TWO, OUTSIDE, scene(3), NO, NO, YES)) == 2 + GONE_COUNTS
 
 
 def test_who_holds_nothing_has_nothing_to_doubt() -> None:
