@@ -24,13 +24,12 @@ from loci_looped.configs.scenes import FIRST_VALIDATION_SEED, VIOLATIONS, BallsS
 from loci_looped.data.store.clip_cache import ProgressCallback, no_progress
 from loci_looped.data.store.clip_spec import AnyClipSpec, ClipSpec
 from loci_looped.evaluation.evaluated_model import EvaluatedModel
-from loci_looped.evaluation.experiments import ball_references, imagination, interruptions
+from loci_looped.evaluation.experiments import ball_references, imagination, interruptions, rollout
 from loci_looped.evaluation.experiments.ablation import put_ablation
 from loci_looped.evaluation.experiments.imagination import ImaginedClip
 from loci_looped.evaluation.experiments.imagined_films import write_imagined_films
 from loci_looped.evaluation.experiments.interruptions import InterruptedClip
 from loci_looped.evaluation.experiments.results import Case, Results, Row
-from loci_looped.evaluation.experiments.rollout import put_rollout
 from loci_looped.evaluation.experiments.scoring import ScoredClip, watch_and_score, write_table
 from loci_looped.evaluation.experiments.slotformer import collide_specs
 from loci_looped.evaluation.experiments.surprise import put_surprise
@@ -144,7 +143,8 @@ class Evaluation:
             case = self._case("tracking", model, gate)
             put_tracking(self.results, case, clips)
             if gate == "learned" and model.network is not None and self.options.clips is None:
-                put_rollout(self.results, case, model, gate, batch=self.options.batch)
+                count = min(rollout.SCENES, self.options.scenes or rollout.SCENES)
+                rollout.put_rollout(self.results, case, model, gate, count, self.options.batch)
 
     def _surprise(self) -> None:
         model = self._alone()
