@@ -36,7 +36,7 @@ from loci_looped.evaluation.experiments.surprise import put_surprise
 from loci_looped.evaluation.experiments.test_sets import composition, stored_specs, vanish_specs
 from loci_looped.evaluation.experiments.tracking import put_tracking
 from loci_looped.evaluation.experiments.violations import all_pairs, put_violations
-from loci_looped.model import GateKind
+from loci_looped.model import GateKind, LociLooped
 from loci_looped.utils.errors import LociError
 
 
@@ -142,7 +142,7 @@ class Evaluation:
             clips = self._watch(model, specs, gate)
             case = self._case("tracking", model, gate)
             put_tracking(self.results, case, clips)
-            if gate == "learned" and model.network is not None and self.options.clips is None:
+            if gate == "learned" and isinstance(model.network, LociLooped) and self.options.clips is None:
                 count = min(rollout.SCENES, self.options.scenes or rollout.SCENES)
                 rollout.put_rollout(self.results, case, model, gate, count, self.options.batch)
 
