@@ -84,6 +84,9 @@ class Extensions:
     """Recruiter, error-sampled placement: radius in pixels around a placed slot in which the next one does not look."""
     patience: int = 0
     """Bookkeeping: a slot that has had reason to doubt its object for so many steps lets go of it; 0 is never."""
+    border: float = 0.0
+    """Bookkeeping, with patience: what should be seen so close to the border, in half images, and is not, has left. 0
+    waits until it is expected outside of the picture."""
     binds_in_sight: float = 0.0
     """Bookkeeping: in use, a slot that comes later binds only what is hidden to at most this share. 0 is whatever it
     can show, also the rim of another slot's object."""

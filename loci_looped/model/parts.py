@@ -96,7 +96,7 @@ def parts_of(config: LociConfig) -> Parts:
         ),
         bookkeeping=made_of(
             Bookkeeping, (beyond.binds_in_sight > 0, binds_in_sight(beyond.binds_in_sight)),
-            (beyond.patience > 0, letting_go(beyond.patience)),
+            (beyond.patience > 0, letting_go(beyond.patience, beyond.border)),
         ),
         start=he_start if beyond.he_start else as_pytorch_does,
     )

@@ -3,7 +3,8 @@
 In the paper a slot keeps its object for good, and what has left the picture is painted at the border ever after. Here a
 slot doubts, and lets go when it has doubted for a while. It knows three reasons, all of them its own quantities:
 
-    gone        it expects its object outside of the picture, where it will not see it again: it soon lets go
+    gone        it expects its object outside of the picture, where it will not see it again: it soon lets go; so it
+                does of what should be seen at the border and is not
     missing     it expects to see its object, but nothing is there
     double      what it imagines lies where another slot shows an object: there is one object, not two
 
@@ -39,6 +40,7 @@ class DoubtingRegistry(Registry):
 
 class LettingGo(Bookkeeping):
     patience = 8
+    border = 0.0
 
     def initial(self, batch: int, slots: int, like: Tensor) -> Registry:
         plain = super().initial(batch, slots, like)
@@ -61,26 +63,29 @@ class LettingGo(Bookkeeping):
         bound = before.bound & registry.assigned
         seen = seen & (explained_share(present.visible_masks.detach(), frame, state.background) > THERE)
         return dataclasses.replace(registry, doubts=doubts(  # type: ignore[call-arg]
-            before.doubts, expected, state.next_frame, before.bound_next, seen, bound
+            before.doubts, expected, state.next_frame, before.bound_next, seen, bound, self.border
         ))
 
 
-def letting_go(patience: int) -> type[Bookkeeping]:
-    """Bookkeeping with so much patience."""
-    return type("LettingGo", (LettingGo,), {"patience": patience})
+def letting_go(patience: int, border: float) -> type[Bookkeeping]:
+    """Bookkeeping with so much patience, and a border so wide, in half images."""
+    return type("LettingGo", (LettingGo,), {"patience": patience, "border": border})
 
 
 @torch.no_grad()
 def doubts(
-    so_far: Tensor, expected: SlotCodes, expected_picture: Decoded, expected_seen: Tensor, seen: Tensor, bound: Tensor
+    so_far: Tensor, expected: SlotCodes, expected_picture: Decoded, expected_seen: Tensor, seen: Tensor, bound: Tensor,
+    border: float = 0.0,
 ) -> Tensor:
     """(B, K) for how many steps each slot has had reason to doubt.
 
     `expected` and its picture are the prediction made for this frame, `expected_seen` (B, K) bool who is visible in it;
     `seen` (B, K) bool is who can be seen in it indeed. Being seen, and no double, ends all doubt; being hidden leaves
-    it as it was.
+    it as it was. Who should be seen less than `border` half images from the border, and is not, has left.
     """
-    gone = (expected.position.abs() > GONE).any(-1)
+    farthest = expected.position.abs().amax(-1)
+    hidden = ~expected_seen & (expected_picture.object_masks.amax((2, 3)) > 0.5)
+    gone = (farthest > GONE) | ((farthest > 1 - border) & ~seen & ~hidden)
     double = is_double(expected_picture, expected_seen, bound)
     doubtful = gone | double | (expected_seen & ~seen)
     more = so_far + torch.where(gone, GONE_COUNTS, 1.0)
