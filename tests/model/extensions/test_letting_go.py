@@ -60,7 +60,7 @@ def test_what_is_expected_outside_of_the_picture_is_soon_given_up() -> None:
 def test_what_is_not_where_it_should_be_at_the_border_has_left() -> None:
     at_the_border, width = codes(torch.tensor([[[0.0, 0.95]]])), 0.1
     assert float(doubts(TWO, at_the_border, scene(3), YES, NO, YES, width)) == 2 + GONE_COUNTS
-    assert float(doubts(TWO, at_the_border, scene(3), YES, NO, YES)) == 3                       # no border: only missing
+    assert float(doubts(TWO, at_the_border, scene(3), YES, NO, YES)) == 3                       # no border: missing
     assert float(doubts(TWO, at_the_border, scene(3), YES, YES, YES, width)) == 0               # it can be seen
     assert float(doubts(TWO, at_the_border, scene(3), NO, NO, YES, width)) == 2                 # something hides it
     assert float(doubts(TWO, at_the_border, scene(12), NO, NO, YES, width)) == 2 + GONE_COUNTS  # nothing of it is left
