@@ -40,6 +40,8 @@ class DataConfig:
     """Of a folder: what to do about films whose camera does not stand still."""
     held_out: float = 0.15
     """Of a folder: share of the films that is never trained on, but validated."""
+    mirrored: bool = True
+    """Of a folder: half of the clips, another half each time, are shown mirrored left to right: films are few."""
 
     def described(self) -> str:
         """What is learnt from, in words."""
@@ -218,8 +220,8 @@ def from_parts(
     kind: type[Config], read_model: Callable[[Any], Any], parts: dict[str, Any], values: dict[str, Any]
 ) -> Config:
     """A run's configuration from its JSON object: the network's and each part's own object within it."""
-    # Runs of the time before folders were split go on with all their clips.
-    known = {**values, "data": {"held_out": 0.0, **values.get("data", {})}}
+    # Runs of the time before folders were split go on with all their clips, and those before mirrors without.
+    known = {**values, "data": {"held_out": 0.0, "mirrored": False, **values.get("data", {})}}
     try:
         known["model"] = read_model(known["model"])
         for name, part in parts.items():
