@@ -45,8 +45,13 @@ class DataConfig:
 
     def described(self) -> str:
         """What is learnt from, in words."""
+        return self.origin if self.folder else f"generated {self.world} scenes"
+
+    @property
+    def origin(self) -> str:
+        """The world that a network learns about: a generator's name, or "films of FOLDER"."""
         name = self.folder.rstrip("/\\").replace("\\", "/").rpartition("/")[2]
-        return f"films of {name}" if self.folder else f"generated {self.world} scenes"
+        return f"films of {name}" if self.folder else self.world
 
 
 @dataclass(frozen=True)
