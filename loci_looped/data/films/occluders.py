@@ -83,7 +83,7 @@ def rectangle(top: float, left: float, bottom: float, right: float, size: Size) 
 
 def without(background: NDArray[np.uint8], occluder: Mask) -> NDArray[np.uint8]:
     """The background as it may look behind an occluder: filled in smoothly from around it."""
-    hole = ndimage.binary_dilation(occluder)            # its blurred outline is no background either
+    hole = ndimage.binary_dilation(occluder, np.ones((3, 3)))       # its blurred outline is no background either
     if not hole.any() or hole.all():
         return background
     known = (~hole).astype(np.float64)
