@@ -22,7 +22,7 @@ from loci_looped.training.clips import Report, TrainingClips, open_dataset
 from loci_looped.training.consolidation import Consolidation
 from loci_looped.training.distributed import ProcessGroup
 from loci_looped.training.film_validation import Findings
-from loci_looped.training.log import Averages, RunLog
+from loci_looped.training.log import Averages, RunLog, without_nan
 from loci_looped.training.objective import NamedPhase
 from loci_looped.training.objectives import objective_of
 from loci_looped.training.optimiser import (
@@ -117,7 +117,7 @@ class Trainer:
                 "recipe": self.config.name, "world": self.config.data.origin,
                 "trained_on": self.config.data.described(), "seed": self.config.seed,
                 "updates": self.update,
-                "minutes": round(self.seconds / 60, 1), "validation": last.to_json() if last else None,
+                "minutes": round(self.seconds / 60, 1), "validation": without_nan(last.to_json()) if last else None,
             })
         return last
 
