@@ -82,13 +82,14 @@ RECIPES: dict[str, TrainConfig] = {
         _SMALL, name="balls-small", model=NETWORKS["balls-small"],
         data=DataConfig(world="balls-interaction", batch=8, clips=600),
         loss=dataclasses.replace(
-            _SMALL_LOSS, prediction=0.0, reconstruction=1.0, position_change=0.0, centring_above=0.5,
+            _SMALL_LOSS, prediction=0.0, reconstruction=1.0, position_change=0.0, centring=100.0, centring_above=0.5,
+            cut_off_above=1.0,
         ),
         curriculum=dataclasses.replace(_SEEING, updates=6_000, gate_from=6_000),
         # All balls are in plain sight, so eyes may stay open; and the box has all symmetries of the square.
         rehearsal=RehearsalConfig(
-            rounds_at=(6_000,) * 3, clips=120, updates=900, batch=128, window=20, together=0.9, hold=0.05, hold_from=6,
-            hold_to=12, last_learning_rate=2e-3, gate_open=0.5, noise=0.005, recognised=0.0, square=True,
+            rounds_at=(6_000,) * 3, clips=240, updates=900, batch=128, window=20, together=0.9, hold=0.05, hold_from=6,
+            hold_to=12, last_learning_rate=1e-3, gate_open=0.2, noise=0.0, recognised=0.0, square=True,
             position_cost=0.01,
         ),
     ),
