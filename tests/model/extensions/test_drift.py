@@ -69,8 +69,10 @@ def test_a_drift_stays_as_it_is_and_moves_places() -> None:
     drift = torch.tensor([0.05, -0.02]).expand(2, 3, 2)
     memory = dataclasses.replace(still, drift=drift)  # type: ignore[call-arg]
     for _ in range(30):
-        moved, memory = transition(percept, torch.zeros(2, 3, 2), None, memory, None, REGIME, None)
+        codes, memory = transition(percept, torch.zeros(2, 3, 2), None, memory, None, REGIME, None)
     assert isinstance(memory, DriftMemory) and torch.equal(memory.drift, drift)
+    stayed, _ = transition(percept, torch.zeros(2, 3, 2), None, still, None, REGIME, None)
+    assert (codes.position - stayed.position - drift).abs().max() < 0.1       # besides, what is heard of it matters
 
 
 def test_who_holds_nothing_has_no_drift() -> None:
@@ -122,5 +124,5 @@ def test_two_things_at_one_place_have_finite_pushes() -> None:
 
 
 def test_pushes_without_a_drift_are_refused() -> None:
-    with pytest.raises(ValueError, match="set extensions.drift"):
+    with pytest.raises(ValueError, match=r"set extensions\.drift"):
         Extensions(pushes=8)
