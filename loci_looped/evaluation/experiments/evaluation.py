@@ -198,6 +198,8 @@ class Evaluation:
             if not modes:
                 raise LociError(f"{sentence} Ask for --modes black or auto.")
             self.results.warn(f"{sentence} Its place in the table is empty; black frames and its own are measured.")
+            empty = self._case("imagination", model, "learned").under(options.scenario, "imagine")
+            imagination.put_imagination(self.results, empty, [])
         # Of stored clips nobody says by which laws their balls move, nor how large they are.
         radius = ball_references.radius_of(options.scenario) if options.clips is None else None
         for gate in self._gates(model):
