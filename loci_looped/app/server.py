@@ -39,11 +39,14 @@ log = logging.getLogger("loci.lab")
 class Lab:
     """What all tabs share: the network, the films, the workers, and the count of open sessions."""
 
-    def __init__(self, model: LociLooped, settings: Settings, name: str, world: LabWorldName = "vanish"):
+    def __init__(
+        self, model: LociLooped, settings: Settings, name: str, trained_on: str, world: LabWorldName = "vanish"
+    ):
         self.model = model.eval()
         self.scenes = world_called(world, model.config.frame, model.config.slots, settings)
         self.settings = settings
         self.name = name
+        self.trained_on = trained_on
         self.clips = ClipStore(settings, model.config.frame)
         self.workers = ThreadPoolExecutor(settings.workers, thread_name_prefix="lab")
         self.open_sessions = 0
@@ -60,10 +63,11 @@ class Lab:
 
 
 def create_app(
-    model: LociLooped, settings: Settings, name: str = "a network", world: LabWorldName = "vanish"
+    model: LociLooped, settings: Settings, name: str = "a network", trained_on: str = "other films",
+    world: LabWorldName = "vanish",
 ) -> Starlette:
     """The application; `loci lab` serves it with uvicorn."""
-    lab = Lab(model, settings, name, world)
+    lab = Lab(model, settings, name, trained_on, world)
 
     async def page(request: Request) -> Response:
         return FileResponse(STATIC / "index.html")
@@ -136,7 +140,7 @@ async def _serve(socket: WebSocket, lab: Lab) -> None:
         await socket.close(FULL, "full")
         return
     lab.open_sessions += 1
-    session = Session(lab.model, lab.settings, lab.clips.find, lab.scenes)
+    session = Session(lab.model, lab.settings, lab.clips.find, lab.trained_on, lab.scenes)
     try:
         await _converse(socket, session, lab)
     except WebSocketDisconnect:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from loci_looped.app.own_films import judged, occluder_part, with_occluder
 from loci_looped.app.playback import ClipPlayback, Playback
 from loci_looped.app.screen_world import ScreenWorld
 from loci_looped.app.settings import Settings
@@ -16,6 +17,7 @@ from loci_looped.app.things import LabWorld
 from loci_looped.app.wire import Part, numbers, pack
 from loci_looped.inference.belief import Belief, believe, implant
 from loci_looped.inference.pixels import to_bytes, to_tensor
+from loci_looped.inference.verdict import Judge
 from loci_looped.inference.watch import FrameResult, Watcher
 from loci_looped.model.loci import LociLooped
 from loci_looped.model.state import SlotCodes
@@ -29,13 +31,16 @@ class Session:
     """Answers requests one after the other; each answer is one packed message."""
 
     def __init__(
-        self, model: LociLooped, settings: Settings, find_clip: FindClip, scenes: LabWorld | None = None
+        self, model: LociLooped, settings: Settings, find_clip: FindClip, trained_on: str = "other films",
+        scenes: LabWorld | None = None,
     ):
         """`scenes` is the kind of scenes that can be opened; without it those with a screen."""
         self.model = model
         self.scenes: LabWorld = scenes or ScreenWorld(model.config.frame, settings)
         self.settings = settings
         self.find_clip = find_clip
+        self.trained_on = trained_on
+        self.judge: Judge | None = None     # of films: whether they are of the network's world
         self.world: Playback | None = None
         self.watcher: Watcher | None = None
         self.number = 0
@@ -59,14 +64,14 @@ class Session:
         if "clip" in request:
             clip = self.find_clip(str(request["clip"])[:64])
             clip.check(self.model.config.frame)
-            self.world = clip
+            self.world, self.judge = with_occluder(clip, request.get("occluder")), Judge(self.trained_on)
         else:
-            self.world = self.scenes.playback(request.get("scene"))
+            self.world, self.judge = self.scenes.playback(request.get("scene")), None
         self.watcher, self.last, self.number = None, None, 0
         return pack(
             {"type": "opened", "length": self.world.length, "fps": self.world.fps, "size": self.model.config.frame,
              "slots": self.model.config.slots, "gestalt": self.model.config.gestalt},
-            {"background": self.world.background, "view": self.world.view(0)},
+            {"background": self.world.background, "view": self.world.view(0), **occluder_part(self.world)},
         )
 
     def _change(self, request: Request) -> bytes:
@@ -95,12 +100,13 @@ class Session:
         picture, truth = world.shot(self.number)
         if self.watcher is None:
             self.watcher = Watcher.begin(self.model, world.background, world.fps)
-        self.watcher, seen = self.watcher.see(
-            picture, truth, request.get("blackout") is True, dream=request.get("dream") is True
-        )
+        blackout, dream = request.get("blackout") is True, request.get("dream") is True
+        self.watcher, seen = self.watcher.see(picture, truth, blackout, dream=dream)
         self.last, self.number = seen, self.number + 1
         header, parts = told(seen)
         header["things"] = world.things(seen.number)        # so that the page can take hold of them
+        if self.judge is not None:
+            header |= judged(self.judge, seen, world.view(seen.number), dark=blackout or dream)
         return pack({"type": "frame", **header}, {**parts, "view": world.view(seen.number)})
 
     def _decode(self, request: Request) -> bytes:

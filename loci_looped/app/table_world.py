@@ -61,7 +61,7 @@ class TablePlayback:
         return np.asarray(clip.frames[0]), clip.truth
 
     def view(self, number: int) -> bytes:
-        return self.picture(number, samples=1 if number else 2)
+        return self.picture(number, samples=1 if number else 3)
 
     def picture(self, number: int, samples: int) -> bytes:
         drawn = draw(BACKDROP, self.story.bodies(self._row(number)), self.view_size, samples)
@@ -131,7 +131,7 @@ class TableWorld:
         return TablePlayback(run(drawn, FRAMES - STRIDE * since), since, self.size, self.view_size)
 
     def preview(self, description: object, frame: int, *, rough: bool) -> bytes:
-        return self.playback(description).picture(frame, samples=1 if rough else 2)
+        return self.playback(description).picture(frame, samples=1 if rough else 3)
 
     def same_surroundings(self, before: Playback, after: Playback) -> bool:
         return isinstance(before, TablePlayback) and isinstance(after, TablePlayback)

@@ -49,7 +49,7 @@ def main(argv: list[str]) -> int:
 
     from loci_looped.app.server import create_app
     from loci_looped.app.settings import Settings
-    from loci_looped.inference.networks import load
+    from loci_looped.inference.networks import load, trained_on
 
     torch.set_num_threads(1)            # workers are threads already
     port = listener.getsockname()[1]
@@ -58,7 +58,7 @@ def main(argv: list[str]) -> int:
         workers=arguments.workers,
     )
     network = arguments.network or LAB_NETWORKS[arguments.world]
-    app = create_app(load(network), settings, network, arguments.world)
+    app = create_app(load(network), settings, network, trained_on(network), arguments.world)
     shown = "127.0.0.1" if arguments.host in ("0.0.0.0", "::") else arguments.host
     address = f"http://[{shown}]:{port}/" if ":" in shown else f"http://{shown}:{port}/"
     print(f"The lab is open at {address}  (Ctrl-C closes it)", flush=True)

@@ -107,7 +107,7 @@ def test_a_dream_needs_no_frames_and_a_ball_can_be_moved_meanwhile() -> None:
     torch.manual_seed(0)
     model = LociLooped("balls-small").eval()
     world = balls()
-    session = Session(model, Settings(), no_clip, world)
+    session = Session(model, Settings(), no_clip, scenes=world)
     scene = world.facts()["opening"]
 
     def ask(kind: str, **rest: Any) -> tuple[dict[str, Any], dict[str, Any]]:

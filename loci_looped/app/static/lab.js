@@ -11,7 +11,9 @@ import { Notices } from "./notices.js";
 import { Player } from "./player.js";
 import { Run } from "./run.js";
 import { clone, toFragment } from "./scene.js";
+import { Standing } from "./standing.js";
 import { showPeaks, showTransport } from "./transport.js";
+import { showVerdict } from "./verdict.js";
 import { partsOf } from "./worlds.js";
 
 export class Lab {
@@ -36,6 +38,7 @@ export class Lab {
     this.curves = new Curves($("curves"), facts, this);
     this.editor = new parts.Editor(facts, this);
     this.eyes = eyes(this);         // lights out, or a dream, until somebody says otherwise
+    this.standing = new Standing(this);
   }
 
   // ---------------------------------------------------------------- the server
@@ -126,6 +129,7 @@ export class Lab {
     $("adopt").disabled = !isLatest || ended;
     $("adopt").title = isLatest ? "" : "Only the belief about the latest frame can be changed for good";
     showPeaks(this);
+    showVerdict(moment);
     if (moment) this.notices.sayNews(this.mind.inWords(moment));
   }
 }

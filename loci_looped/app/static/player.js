@@ -34,9 +34,10 @@ export class Player {
     lab.codes.forget();
     lab.run = new Run();
     if (lab.scene?.things) lab.scene.since = 0;         // what was changed on the way is how it begins now
-    const opened = await lab.ask(lab.clip ? { type: "open", clip: lab.clip.clip } : { type: "open", scene: lab.scene });
+    const opened = await lab.ask(lab.clip ? { type: "open", clip: lab.clip.clip, occluder: lab.clip.occluder } : { type: "open", scene: lab.scene });
     if (!opened) return false;
     lab.run.opened(opened);
+    lab.standing.show();
     await lab.world.showJpeg(opened.view);
     lab.show();
     return true;
