@@ -18,6 +18,7 @@ from loci_looped.data.clip import Clip
 from loci_looped.data.store.dataset import Batch
 from loci_looped.inference.network_kinds import as_loci
 from loci_looped.inference.networks import INSIDE_RUN, save_network
+from loci_looped.training.acceleration import settled
 from loci_looped.training.clips import Report, TrainingClips, open_dataset
 from loci_looped.training.consolidation import Consolidation
 from loci_looped.training.distributed import ProcessGroup
@@ -48,9 +49,10 @@ class Trainer:
     def __init__(
         self, config: RunConfig, folder: Path, clips: TrainingClips | None = None, world: ProcessGroup | None = None
     ):
+        self.world = world or ProcessGroup()
+        config = settled(config, self.world.device)
         self.config, self.folder = config, folder
         self.objective = objective_of(config)
-        self.world = world or ProcessGroup()
         torch.manual_seed(config.seed)          # the weights' start; everything later draws from self.generator
         self.model: nn.Module = self.objective.build().to(self.world.device)
         self.average = copy.deepcopy(self.model).requires_grad_(False)
