@@ -13,14 +13,12 @@ import torch
 from torch import nn
 
 from loci_looped.baselines.kalman import KalmanTracker
-from loci_looped.baselines.loci_v1 import LociV1
 from loci_looped.baselines.protocol import VideoModel
-from loci_looped.baselines.savi import Savi
 from loci_looped.configs.network import Placement
 from loci_looped.configs.recipes import EVERY_RECIPE
 from loci_looped.configs.rivals import read_run_config
 from loci_looped.data.clip import Clip
-from loci_looped.inference.network_kinds import frame_of, kind_of, rival_video_model
+from loci_looped.inference.network_kinds import can_imagine, frame_of, kind_of, rival_video_model
 from loci_looped.inference.networks import (
     WEIGHTS,
     checkpoint_of,
@@ -69,8 +67,8 @@ class EvaluatedModel:
 
     @property
     def can_imagine(self) -> bool:
-        """SAVi and Loci-v1 know only what passes through their eyes: without a frame they cannot go on."""
-        return not isinstance(self.network, Savi | LociV1)
+        """Can it go on without a frame? The Kalman filter can."""
+        return self.network is None or can_imagine(self.network)
 
     def label(self, gate: GateKind) -> str:
         """With the gate, if it has one: "adept-small learned"."""
@@ -114,7 +112,7 @@ def _from_checkpoint(run: Path) -> EvaluatedModel:
     network = network_of(checkpoint)
     facts = {
         "kind": "checkpoint of an unfinished run", "weights_sha256": digest, "recipe": config.name, "seed": config.seed,
-        "world": config.data.world, "updates": checkpoint.update,
+        "world": config.data.origin, "updates": checkpoint.update,
         "minutes": round(float(checkpoint.values.get("seconds", 0.0)) / 60, 1),
     }
     return EvaluatedModel(run.name, network, facts, frame_of(network))

@@ -55,6 +55,11 @@ def frame_of(network: nn.Module) -> tuple[int, int]:
     return (config.frame, config.frame) if isinstance(config, GswmConfig) else config.frame
 
 
+def can_imagine(network: nn.Module) -> bool:
+    """SAVi and Loci-v1 know only what passes through their eyes: without a frame they cannot go on."""
+    return not isinstance(network, Savi | LociV1)
+
+
 def rival_video_model(network: nn.Module) -> VideoModel[Any]:
     """A rival as it watches films."""
     if isinstance(network, Savi):

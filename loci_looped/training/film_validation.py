@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -34,7 +35,7 @@ class FilmValidation:
     explained: float                # % of what differs from the background
     blobs_found: float              # % of the moving blobs that some slot shows
     slots_per_blob: float
-    shut_error: float               # after some frames with the eyes shut
+    shut_error: float               # after some frames with the eyes shut; NaN for a model that cannot imagine
     shut_copy_error: float          # of the last frame that was seen
     truth: Validation | None = None     # on the clips whose truth is known
 
@@ -47,9 +48,13 @@ class FilmValidation:
         told = (
             f"held-out films: explains {self.explained:.0f} % of what moves (error {self.prediction_error:.0f} % of "
             f"the bare background's, a copy of the last frame has {self.copy_error:.0f} %), blobs found "
-            f"{self.blobs_found:.0f} %, slots per blob {self.slots_per_blob:.2f}, after {EYES_SHUT} frames with eyes "
-            f"shut error {self.shut_error:.0f} % (a copy {self.shut_copy_error:.0f} %)"
+            f"{self.blobs_found:.0f} %, slots per blob {self.slots_per_blob:.2f}"
         )
+        if not math.isnan(self.shut_error):
+            told += (
+                f", after {EYES_SHUT} frames with eyes shut error {self.shut_error:.0f} % "
+                f"(a copy {self.shut_copy_error:.0f} %)"
+            )
         return told if self.truth is None else f"{told}; {self.truth.line()}"
 
 
@@ -63,23 +68,25 @@ def validate_films(model: LociLooped, clips: Sequence[Clip], gate: GateKind, bat
         return validate_film_slots(LociVideoModel(model, gate, paints_beliefs=True), clips, batch)
 
 
-def validate_film_slots(watching: VideoModel[Any], clips: Sequence[Clip], batch: int = 16) -> FilmValidation:
-    """The same for any video model; what one that predicts no frames cannot say is NaN."""
+def validate_film_slots(
+    watching: VideoModel[Any], clips: Sequence[Clip], batch: int = 16, *, imagines: bool = True
+) -> FilmValidation:
+    """The same for any video model; what one that predicts no frames, or cannot imagine, cannot say is NaN."""
     open_eyes, shut = Explained(), Explained()
     counts: list[int] = []
     for start in range(0, len(clips), batch):
         chosen = clips[start : start + batch]
         open_eyes = open_eyes + _watch(watching, chosen, counts)
-        shut = shut + _watch_in_the_dark(watching, chosen)
+        shut = shut + _watch_in_the_dark(watching, chosen) if imagines else shut
     known = [clip for clip in clips if clip.truth is not None]
     found = np.array(counts)
     return FilmValidation(
-        prediction_error=_percent(open_eyes.prediction, open_eyes.background),
+        prediction_error=_percent(open_eyes.error, open_eyes.background),
         copy_error=_percent(open_eyes.copy, open_eyes.background),
         explained=100 * open_eyes.share,
         blobs_found=100 * float((found > 0).mean()) if len(found) else float("nan"),
         slots_per_blob=float(found[found > 0].mean()) if (found > 0).any() else float("nan"),
-        shut_error=_percent(shut.prediction, shut.background),
+        shut_error=_percent(shut.error, shut.background),
         shut_copy_error=_percent(shut.copy, shut.background),
         truth=validate_slots(watching, known, batch) if known else None,
     )

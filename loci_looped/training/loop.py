@@ -115,7 +115,7 @@ class Trainer:
             name = "rehearsal" if rehearsed else self.objective.phase(self.pictures, self.calls).name
             last = self._validate(name, log)
             save_network(self.folder / INSIDE_RUN, self.network(), {
-                "recipe": self.config.name, "world": self.config.data.world,
+                "recipe": self.config.name, "world": self.config.data.origin,
                 "trained_on": self.config.data.described(), "seed": self.config.seed,
                 "updates": self.update,
                 "minutes": round(self.seconds / 60, 1), "validation": last.to_json() if last else None,

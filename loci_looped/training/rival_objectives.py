@@ -14,7 +14,7 @@ from loci_looped.baselines.gswm import Gswm
 from loci_looped.baselines.savi import Savi
 from loci_looped.configs.rivals import CropTraining, GswmTraining, SaviTraining
 from loci_looped.data.clip import Clip
-from loci_looped.inference.network_kinds import frame_of, rival_video_model
+from loci_looped.inference.network_kinds import can_imagine, frame_of, rival_video_model
 from loci_looped.inference.run import evaluation_mode
 from loci_looped.training.film_validation import Findings, validate_film_slots
 from loci_looped.training.objective import Config, Network, Objective, Stretch
@@ -45,8 +45,10 @@ class RivalObjective(Objective[Config, Network, Stretch]):
     def validate(self, network: Network, clips: Sequence[Clip], phase: str) -> Findings:
         del phase
         with evaluation_mode(network):
-            measure = validate_film_slots if self.config.data.folder else validate_slots
-            return measure(rival_video_model(network), clips)
+            watching = rival_video_model(network)
+            if self.config.data.folder:
+                return validate_film_slots(watching, clips, imagines=can_imagine(network))
+            return validate_slots(watching, clips)
 
     def write_strip(self, network: Network, clip: Clip, phase: str, path: Path, title: str) -> None:
         del phase

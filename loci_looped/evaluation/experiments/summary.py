@@ -174,7 +174,8 @@ def _interruptions(results: Results) -> list[Table]:
             for case in cases if case.gate == gate for part in ("blackout", "visible")
             if results.value(case.under(part), "psnr") is not None
         ]
-        tables.append((f"{results.model['name']}, {gate} gate: what it predicts from dark and from light frames",
+        used = f"{results.model['name']}, {gate} gate" if gate else str(results.model['name'])
+        tables.append((f"{used}: what it predicts from dark and from light frames",
                        ["dark %", "from", *(column.heading for column in INTERRUPTIONS)], rows))
     return tables
 
