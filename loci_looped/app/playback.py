@@ -89,6 +89,7 @@ class ClipPlayback:
     fps: float
     name: str
     notes: tuple[str, ...] = ()
+    occluder: NDArray[np.bool_] | None = None   # (H, W) what stands still and hides others; the background is without
 
     @property
     def length(self) -> int:

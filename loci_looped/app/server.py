@@ -38,10 +38,11 @@ log = logging.getLogger("loci.lab")
 class Lab:
     """What all tabs share: the network, the films, the workers, and the count of open sessions."""
 
-    def __init__(self, model: LociLooped, settings: Settings, name: str):
+    def __init__(self, model: LociLooped, settings: Settings, name: str, trained_on: str):
         self.model = model.eval()
         self.settings = settings
         self.name = name
+        self.trained_on = trained_on
         self.clips = ClipStore(settings, model.config.frame)
         self.workers = ThreadPoolExecutor(settings.workers, thread_name_prefix="lab")
         self.open_sessions = 0
@@ -56,9 +57,11 @@ class Lab:
         }
 
 
-def create_app(model: LociLooped, settings: Settings, name: str = "a network") -> Starlette:
+def create_app(
+    model: LociLooped, settings: Settings, name: str = "a network", trained_on: str = "other films"
+) -> Starlette:
     """The application; `loci lab` serves it with uvicorn."""
-    lab = Lab(model, settings, name)
+    lab = Lab(model, settings, name, trained_on)
 
     async def page(request: Request) -> Response:
         return FileResponse(STATIC / "index.html")
@@ -131,7 +134,7 @@ async def _serve(socket: WebSocket, lab: Lab) -> None:
         await socket.close(FULL, "full")
         return
     lab.open_sessions += 1
-    session = Session(lab.model, lab.settings, lab.clips.find)
+    session = Session(lab.model, lab.settings, lab.clips.find, lab.trained_on)
     try:
         await _converse(socket, session, lab)
     except WebSocketDisconnect:

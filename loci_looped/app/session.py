@@ -9,12 +9,14 @@ from typing import Any
 import numpy as np
 import torch
 
+from loci_looped.app.own_films import judged, occluder_part, with_occluder
 from loci_looped.app.playback import ClipPlayback, Playback, ScenePlayback, view_of
 from loci_looped.app.scenes import lab_scene
 from loci_looped.app.settings import Settings
 from loci_looped.app.wire import Part, numbers, pack
 from loci_looped.inference.belief import Belief, believe, implant
 from loci_looped.inference.pixels import to_bytes, to_tensor
+from loci_looped.inference.verdict import Judge
 from loci_looped.inference.watch import FrameResult, Watcher
 from loci_looped.model.loci import LociLooped
 from loci_looped.model.state import SlotCodes
@@ -27,10 +29,14 @@ Request = dict[str, Any]
 class Session:
     """Answers requests one after the other; each answer is one packed message."""
 
-    def __init__(self, model: LociLooped, settings: Settings, find_clip: FindClip):
+    def __init__(
+        self, model: LociLooped, settings: Settings, find_clip: FindClip, trained_on: str = "other films"
+    ):
         self.model = model
         self.settings = settings
         self.find_clip = find_clip
+        self.trained_on = trained_on
+        self.judge: Judge | None = None     # of films: whether they are of the network's world
         self.world: Playback | None = None
         self.watcher: Watcher | None = None
         self.number = 0
@@ -54,14 +60,14 @@ class Session:
         if "clip" in request:
             clip = self.find_clip(str(request["clip"])[:64])
             clip.check(self.model.config.frame)
-            self.world = clip
+            self.world, self.judge = with_occluder(clip, request.get("occluder")), Judge(self.trained_on)
         else:
-            self.world = self._scene_world(request)
+            self.world, self.judge = self._scene_world(request), None
         self.watcher, self.last, self.number = None, None, 0
         return pack(
             {"type": "opened", "length": self.world.length, "fps": self.world.fps, "size": self.model.config.frame,
              "slots": self.model.config.slots, "gestalt": self.model.config.gestalt},
-            {"background": self.world.background, "view": self.world.view(0)},
+            {"background": self.world.background, "view": self.world.view(0), **occluder_part(self.world)},
         )
 
     def _change(self, request: Request) -> bytes:
@@ -99,6 +105,8 @@ class Session:
         self.watcher, seen = self.watcher.see(picture, truth, request.get("blackout") is True)
         self.last, self.number = seen, self.number + 1
         header, parts = told(seen)
+        if self.judge is not None:
+            header |= judged(self.judge, seen, world.view(seen.number), dark=request.get("blackout") is True)
         return pack({"type": "frame", **header}, {**parts, "view": world.view(seen.number)})
 
     def _decode(self, request: Request) -> bytes:
@@ -160,7 +168,7 @@ def told(seen: FrameResult) -> tuple[dict[str, Any], dict[str, Part]]:
             "size": round(float(percept.size[k]), 5), "priority": round(float(percept.priority[k]), 5),
             "gestalt": _rounded(percept.gestalt[k], 3), "nearness": round(float(nearness[k]), 4),
             "occlusion": round(float(seen.occlusion[k]), 4), "gate": _rounded(seen.gate[k], 4),
-            "surprise": round(float(seen.surprise[k]), 6),
+            "surprise": round(float(seen.surprise[k]), 3),
             "phantom": phantoms is not None and bool(phantoms[k]),
         }
         for k in range(seen.bound.shape[0])

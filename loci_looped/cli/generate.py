@@ -27,6 +27,7 @@ class Arguments:
 
     kind: tyro.conf.Positional[GeneratedKind]
     """vanish: ADEPT-like training scenes. vanish-control, vanish-surprise: the test scenario, matched by seed.
+    vanish-standing: the same with a screen that never moves, for films whose background must be estimated.
     violations: pairs of a control and an impossible event, seven kinds in turn. collide: CLEVRER-like. balls: G-SWM."""
     out: Path
     """The folder to write to."""

@@ -44,7 +44,7 @@ def main(argv: list[str]) -> int:
 
     from loci_looped.app.server import create_app
     from loci_looped.app.settings import Settings
-    from loci_looped.inference.networks import load
+    from loci_looped.inference.networks import load, trained_on
 
     torch.set_num_threads(1)            # workers are threads already
     port = listener.getsockname()[1]
@@ -52,7 +52,7 @@ def main(argv: list[str]) -> int:
         host=arguments.host, port=port, extra_hosts=arguments.allow_host, sessions=arguments.sessions,
         workers=arguments.workers,
     )
-    app = create_app(load(arguments.network), settings, arguments.network)
+    app = create_app(load(arguments.network), settings, arguments.network, trained_on(arguments.network))
     shown = "127.0.0.1" if arguments.host in ("0.0.0.0", "::") else arguments.host
     address = f"http://[{shown}]:{port}/" if ":" in shown else f"http://{shown}:{port}/"
     print(f"The lab is open at {address}  (Ctrl-C closes it)", flush=True)

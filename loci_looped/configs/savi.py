@@ -179,12 +179,13 @@ PRESETS: dict[str, SaviConfig] = {
     "savi-transformer": SaviConfig(
         slots=6, predictor=PredictorConfig(kind="transformer"), kernel=KernelConfig(head="mlp", stochastic=False),
     ),
-    # For two cores: five things and the background at 40 x 60. Half the resolution in the encoder and no transposed
-    # convolution that keeps the resolution in the decoder: with both, an update would take three times as long.
+    # For two cores: five things and the background at 32 x 48, as 40 x 60 cannot be halved three times: the decoder
+    # begins at 4 x 6 and doubles three times, like the published one. Half the resolution in the encoder and no
+    # transposed convolution that keeps it in the decoder: with both, an update would take three times as long.
     "savi-small": SaviConfig(
-        frame=(40, 60), slots=6, slot_width=64, hidden_width=128,
+        frame=(32, 48), slots=6, slot_width=64, hidden_width=128,
         encoder=EncoderConfig(channels=(32, 32, 32, 32), stride=2, token_width=64),
-        decoder=DecoderConfig(channels=(32, 16), broadcast=(10, 15)),
+        decoder=DecoderConfig(channels=(64, 32, 16), broadcast=(4, 6)),
     ),
 }
 

@@ -22,6 +22,7 @@ SCENE_NAMES: tuple[str, ...] = (
     "vanish-control",       # the test scenario: two movers cross behind a screen, which falls in the end
     "vanish-control-1",     # the same with the first mover alone
     "vanish-surprise",      # the same, but the second mover is taken away while it is hidden
+    "vanish-standing",      # the control, but the screen never moves: to a camera it is part of the wall
     *(f"violations-{kind}" for kind in VIOLATIONS),
     *(f"violations-{kind}-control" for kind in VIOLATIONS),
     "collide",
@@ -31,7 +32,7 @@ SCENE_NAMES: tuple[str, ...] = (
 """Everything `loci_looped.data.scenes.make` knows. With a split, the seed is the number of a published sequence."""
 
 GeneratedKind = Literal[
-    "vanish", "vanish-control", "vanish-control-1", "vanish-surprise",
+    "vanish", "vanish-control", "vanish-control-1", "vanish-surprise", "vanish-standing",
     "violations", "violations-vanish", "violations-appear", "violations-teleport", "violations-colour",
     "violations-shape", "violations-stop", "violations-pass",
     "collide", "balls", "balls-interaction", "balls-occlusion", "balls-twolayer", "balls-twolayerdense",

@@ -40,11 +40,18 @@ class DataConfig:
     """Of a folder: what to do about films whose camera does not stand still."""
     held_out: float = 0.15
     """Of a folder: share of the films that is never trained on, but validated."""
+    mirrored: bool = True
+    """Of a folder: half of the clips, another half each time, are shown mirrored left to right: films are few."""
 
     def described(self) -> str:
         """What is learnt from, in words."""
+        return self.origin if self.folder else f"generated {self.world} scenes"
+
+    @property
+    def origin(self) -> str:
+        """The world that a network learns about: a generator's name, or "films of FOLDER"."""
         name = self.folder.rstrip("/\\").replace("\\", "/").rpartition("/")[2]
-        return f"films of {name}" if self.folder else f"generated {self.world} scenes"
+        return f"films of {name}" if self.folder else self.world
 
 
 @dataclass(frozen=True)
@@ -219,8 +226,8 @@ def from_parts(
     kind: type[Config], read_model: Callable[[Any], Any], parts: dict[str, Any], values: dict[str, Any]
 ) -> Config:
     """A run's configuration from its JSON object: the network's and each part's own object within it."""
-    # Runs of the time before folders were split go on with all their clips.
-    known = {**values, "data": {"held_out": 0.0, **values.get("data", {})}}
+    # Runs of the time before folders were split go on with all their clips, and those before mirrors without.
+    known = {**values, "data": {"held_out": 0.0, "mirrored": False, **values.get("data", {})}}
     try:
         known["model"] = read_model(known["model"])
         for name, part in parts.items():

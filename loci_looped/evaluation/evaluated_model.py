@@ -112,7 +112,7 @@ def _from_checkpoint(run: Path) -> EvaluatedModel:
     network = network_of(checkpoint)
     facts = {
         "kind": "checkpoint of an unfinished run", "weights_sha256": digest, "recipe": config.name, "seed": config.seed,
-        "world": config.data.world, "updates": checkpoint.update,
+        "world": config.data.origin, "updates": checkpoint.update,
         "minutes": round(float(checkpoint.values.get("seconds", 0.0)) / 60, 1),
     }
     return EvaluatedModel(run.name, network, facts, frame_of(network))

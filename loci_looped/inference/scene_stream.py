@@ -15,7 +15,8 @@ from loci_looped.data.scenes.vanish import STRIDE
 from loci_looped.inference.stream import Frame, Source
 from loci_looped.utils.errors import LociError
 
-KINDS = ("control", "control-1", "surprise", "training", *VIOLATIONS, *(f"{kind}-control" for kind in VIOLATIONS))
+_VANISH = ("control", "control-1", "surprise", "standing")
+KINDS = (*_VANISH, "training", *VIOLATIONS, *(f"{kind}-control" for kind in VIOLATIONS))
 """`surprise` is the paper's scenario; `vanish` and the other violations have each a control of their own."""
 
 
@@ -57,4 +58,4 @@ def scene_name(kind: str) -> str:
         raise LociError(f"There is no kind of scene {kind!r}. Choose one of: {', '.join(KINDS)}.")
     if kind == "training":
         return "vanish"
-    return f"vanish-{kind}" if kind in ("control", "control-1", "surprise") else f"violations-{kind}"
+    return f"vanish-{kind}" if kind in _VANISH else f"violations-{kind}"

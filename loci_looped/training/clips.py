@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
+import torch
+from torch import Tensor
 
 from loci_looped.configs.scenes import TrainingScene
 from loci_looped.configs.training import DataConfig, RunConfig
@@ -33,18 +35,32 @@ class TrainingClips:
     stride: int = 1
     apart: tuple[Cut, ...] = ()         # of a folder: what is held out for validation
     notes: tuple[str, ...] = ()         # what a careful user should know about the films
+    mirrored: bool = False
 
     def batch_at(self, number: int) -> Batch:
-        """Every `stride`-th frame, beginning anywhere in the first stride."""
+        """Every `stride`-th frame, beginning anywhere in the first stride; half of the clips as in a mirror."""
         batch = self.dataset.batch_at(number)
-        if self.stride == 1:
-            return batch
-        random = np.random.Generator(np.random.PCG64(np.random.SeedSequence([self.dataset.seed, number, self.stride])))
-        return dataclasses.replace(batch, frames=batch.frames[:, int(random.integers(self.stride)) :: self.stride])
+        if self.stride > 1:
+            begin = int(self._random(number, self.stride).integers(self.stride))
+            batch = dataclasses.replace(batch, frames=batch.frames[:, begin :: self.stride])
+        return mirror(batch, self._random(number, 0)) if self.mirrored else batch
+
+    def _random(self, number: int, purpose: int) -> np.random.Generator:
+        return np.random.Generator(np.random.PCG64(np.random.SeedSequence([self.dataset.seed, number, purpose])))
 
     def held_out(self, count: int) -> list[Clip]:
         """At most `count` of the held-out clips, spread over the films; none for generated scenes."""
         return [cut.clip().strided(self.stride) for cut in some(self.apart, count)]
+
+
+def mirror(batch: Batch, random: np.random.Generator) -> Batch:
+    """Some clips of a batch, half of them on average, with left and right exchanged."""
+    chosen = torch.from_numpy(random.random(len(batch.clips)) < 0.5)
+
+    def turned(pictures: Tensor) -> Tensor:
+        return torch.where(chosen.view(-1, *[1] * (pictures.ndim - 1)), pictures.flip(-1), pictures)
+
+    return dataclasses.replace(batch, frames=turned(batch.frames), background=turned(batch.background))
 
 
 def open_dataset(config: RunConfig, size: tuple[int, int], report: Report | None = None) -> TrainingClips:
@@ -86,7 +102,8 @@ def _open_folder(config: RunConfig, size: tuple[int, int], report: Report | None
             f"{data.folder} gives {len(source)} clips to learn from, which cannot fill a batch of {data.batch}: add "
             f"films, or use a smaller --data.batch{' or --data.length' if len(source) else ''}."
         )
-    return TrainingClips(ClipDataset(source, data.batch, config.seed), data.stride, found.held_out, found.notes)
+    dataset = ClipDataset(source, data.batch, config.seed)
+    return TrainingClips(dataset, data.stride, found.held_out, found.notes, data.mirrored)
 
 
 def _check_slots(config: RunConfig, objects: int, where: str) -> None:

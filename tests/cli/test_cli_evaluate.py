@@ -243,3 +243,11 @@ def test_a_run_without_weights_is_told(tmp_path: Path, capsys: pytest.CaptureFix
     (tmp_path / "run" / "checkpoints").mkdir(parents=True)
     assert main(["evaluate", str(tmp_path / "run")]) == 2
     assert "has no weights yet" in capsys.readouterr().err
+
+
+def test_a_network_of_own_films_is_a_stranger_to_generated_scenes(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    own = save_network(tmp_path / "own", tiny(), {"recipe": "adept-small", "world": "films of garden"})
+    assert main(["evaluate", str(own), "--scenes", "1", "--gate", "open"]) == 0
+    assert "was trained on films of garden, not in the world vanish" in " ".join(capsys.readouterr().out.split())

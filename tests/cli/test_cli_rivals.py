@@ -72,3 +72,10 @@ def test_a_square_rival_without_imagination_says_so(tmp_path: Path, capsys: pyte
     network = save_network(tmp_path / "square", LociV1(square))
     assert main(["evaluate", str(network), "-e", "imagination", "--scenes", "1", "--modes", "imagine"]) == 2
     assert "cannot imagine without a frame" in capsys.readouterr().err
+    found, tables = tmp_path / "found.json", tmp_path / "tables.md"
+    words = ["evaluate", str(network), "-e", "imagination", "--scenes", "1", "--steps", "10", "--json", str(found)]
+    assert main(words) == 0
+    assert main(["report", str(found), "--out", str(tmp_path / "page.html"), "--markdown", str(tables)]) == 0
+    told = tables.read_text()
+    assert "| **square** | imagine | – | – | – | – |" in told     # a dash, and below it a note that says why
+    assert "square cannot imagine without a frame" in told.partition("Notes of the runs")[2]

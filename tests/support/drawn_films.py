@@ -1,5 +1,8 @@
 """A world that is not in the package: discs that roll before a textured wall, behind a box that never moves and behind
-a board that slides. Films are drawn at 160 x 240 with 25 frames per second, as somebody might have filmed them."""
+a board that slides. Films are drawn at 160 x 240 with 25 frames per second, as somebody might have filmed them.
+
+Discs turn back at the sides of the picture. The board slides to and fro in the middle, so that they do so in sight:
+where one turned while it is hidden, nobody could tell where it is."""
 
 from __future__ import annotations
 
@@ -49,9 +52,14 @@ class Board:
     row: float
     column: float               # of its middle, at time 0
     speed: float = 0.0
+    reach: float = 0.0          # how far from the middle of the picture it slides before it turns
 
     def place(self, time: float) -> tuple[float, float]:
-        return self.row, self.column + self.speed * time
+        if not self.speed:
+            return self.row, self.column
+        low = SIZE[1] / 2 - self.reach
+        way = (self.column - low + self.speed * time) % (4 * self.reach)
+        return self.row, low + (way if way <= 2 * self.reach else 4 * self.reach - way)
 
 
 @dataclass(frozen=True)
@@ -80,10 +88,10 @@ def make_film(seed: int, frames: int = FRAMES, standing: bool = True, sliding: b
     )
     boards: list[Board] = []
     if sliding:
-        side = 1 if random.random() < 0.5 else -1
-        speed = float(random.uniform(26, 36))
+        reach = 52.0
         boards.append(Board(float(random.uniform(90, 120)), float(random.uniform(48, 60)), colours.pop(),
-                            float(random.uniform(72, 88)), SIZE[1] / 2 - side * speed * frames / FPS / 2, side * speed))
+                            float(random.uniform(72, 88)), SIZE[1] / 2 + float(random.uniform(-reach, 3 * reach)),
+                            float(random.uniform(26, 36)), reach))
     if standing:
         boards.append(Board(float(random.uniform(100, 125)), float(random.uniform(52, 72)),
                             _dark(random), 84.0, float(random.uniform(85, 155))))
@@ -140,12 +148,12 @@ def truth_of(film: Film, numbers: range) -> ObjectTruth:
             positions[step, index] = thing.place(number / FPS)
             whole[step, index] = _cover(thing, number / FPS) > 0.5
     before = np.flip(np.cumsum(np.flip(whole, 1), axis=1), 1) - whole        # how many nearer things cover the pixel
-    movers: tuple[ObjectKind, ...] = ("mover",) * len(film.discs)
-    screens: tuple[ObjectKind, ...] = ("screen",) * len(film.boards)
+    kinds: list[ObjectKind] = ["mover" for _ in film.discs]
+    kinds += ["screen" for _ in film.boards]
     return ObjectTruth(
         names=tuple(f"disc {index}" for index in range(len(film.discs)))
         + tuple("board" if board.speed else "box" for board in film.boards),
-        kinds=movers + screens,
+        kinds=tuple(kinds),
         positions=positions, visible_masks=whole & (before == 0), object_masks=whole,
         depths=np.tile(np.arange(count, 0, -1, dtype=np.float32), (len(numbers), 1)),
     )

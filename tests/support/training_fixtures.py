@@ -52,7 +52,8 @@ def changed() -> Callable[..., Any]:
 def tiny(clip_folder: Path, changed: Callable[..., Any]) -> TrainConfig:
     """The small recipe on squares: all phases within two sequences of thirteen frames."""
     config: TrainConfig = changed(
-        recipe("adept-small"), model=TINY, data=DataConfig(folder=str(clip_folder), batch=2), warm_up=3, log_every=1,
+        recipe("adept-small"), model=TINY, data=DataConfig(folder=str(clip_folder), batch=2, mirrored=False),
+        warm_up=3, log_every=1,
         validate_every=10_000, validation_scenes=0, checkpoint_minutes=0.0,
     )
     return changed(config, **{
@@ -66,7 +67,8 @@ def tiny(clip_folder: Path, changed: Callable[..., Any]) -> TrainConfig:
 def tiny_paper(clip_folder: Path, changed: Callable[..., Any]) -> TrainConfig:
     """The paper's recipe in miniature: rectified Adam, e-prop, slow binding, blackouts, an update per warm-up step."""
     config: TrainConfig = changed(
-        recipe("adept"), model=TINY_PAPER, data=DataConfig(folder=str(clip_folder), batch=2), warm_up=3, log_every=1,
+        recipe("adept"), model=TINY_PAPER, data=DataConfig(folder=str(clip_folder), batch=2, mirrored=False),
+        warm_up=3, log_every=1,
         validate_every=10_000, validation_scenes=0, checkpoint_minutes=0.0, level_two_from=0,
     )
     return changed(config, **{

@@ -148,7 +148,7 @@ def test_one_clip_is_learnt_by_heart(tiny_rival: RunConfig, changed: Change, tmp
     updates = {"savi": 240, "g-swm": 160, "loci-v1": 300}[tiny_rival.kind]
     only = squares(tmp_path / "only", tiny_rival.frame, count=1, frames=2)
     config = changed(tiny_rival, **{
-        "data.folder": only, "data.batch": 1, "curriculum.updates": updates, "log_every": 10,
+        "data.folder": only, "data.batch": 1, "data.mirrored": False, "curriculum.updates": updates, "log_every": 10,
         **({"curriculum.background_from": 10**6} if tiny_rival.kind == "loci-v1" else {"curriculum.blackout": 0.0}),
         "optimiser.learning_rate": 4e-3, "optimiser.clip": 1.0, "optimiser.warm_start": 1, "optimiser.final_share": 1.0,
     })

@@ -52,6 +52,22 @@ def test_a_stride_begins_anywhere_in_the_first_stride(tiny: TrainConfig, changed
     assert starts == {0, 1, 2}
 
 
+def test_clips_of_a_folder_are_shown_in_a_mirror_half_of_the_time(tiny: TrainConfig, changed: Change) -> None:
+    plain = open_dataset(tiny, SIZE)
+    mirrored = open_dataset(changed(tiny, **{"data.mirrored": True}), SIZE)
+    turned = []
+    for number in range(12):
+        before, after = plain.batch_at(number), mirrored.batch_at(number)
+        assert before.clips == after.clips and torch.equal(after.frames, mirrored.batch_at(number).frames)
+        for clip in range(len(before.clips)):
+            same = torch.equal(after.frames[clip], before.frames[clip])
+            turned.append(not same)
+            expected = before.frames[clip] if same else before.frames[clip].flip(-1)
+            behind = before.background[clip] if same else before.background[clip].flip(-1)
+            assert torch.equal(after.frames[clip], expected) and torch.equal(after.background[clip], behind)
+    assert 6 < sum(turned) < 18
+
+
 def test_generated_clips_are_cached_and_reused(
     tiny: TrainConfig, changed: Change, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -11,7 +11,9 @@ import { Notices } from "./notices.js";
 import { Player } from "./player.js";
 import { Run } from "./run.js";
 import { clone, toFragment } from "./scene.js";
+import { Standing } from "./standing.js";
 import { showPeaks, showTransport } from "./transport.js";
+import { showVerdict } from "./verdict.js";
 import { WorldView } from "./world.js";
 
 export class Lab {
@@ -34,6 +36,7 @@ export class Lab {
     this.mind = new Mind(facts, this);
     this.curves = new Curves($("curves"), facts, this);
     this.editor = new Editor(facts, this);
+    this.standing = new Standing(this);
   }
 
   // ---------------------------------------------------------------- the server
@@ -111,7 +114,7 @@ export class Lab {
   // ---------------------------------------------------------------- showing
 
   /** The top of the scale of surprise. */
-  highest() { return Math.max(.02, ...this.run.worst(), ...this.reference); }
+  highest() { return Math.max(4, ...this.run.worst(), ...this.reference); }
 
   showTransport() { showTransport(this); }
 
@@ -124,6 +127,7 @@ export class Lab {
     $("adopt").disabled = !isLatest || ended;
     $("adopt").title = isLatest ? "" : "Only the belief about the latest frame can be changed for good";
     showPeaks(this);
+    showVerdict(moment);
     if (moment) this.notices.sayNews(this.mind.inWords(moment));
   }
 }

@@ -33,9 +33,10 @@ export class Player {
     if (!keepReference) lab.reference = [];
     lab.codes.forget();
     lab.run = new Run();
-    const opened = await lab.ask(lab.clip ? { type: "open", clip: lab.clip.clip } : { type: "open", scene: lab.scene });
+    const opened = await lab.ask(lab.clip ? { type: "open", clip: lab.clip.clip, occluder: lab.clip.occluder } : { type: "open", scene: lab.scene });
     if (!opened) return false;
     lab.run.opened(opened);
+    lab.standing.show();
     await lab.world.showJpeg(opened.view);
     lab.show();
     return true;

@@ -41,7 +41,7 @@ export class WorldView {
         drawGhost(canvas, mask, [height, width]);
       });
     }
-    if (!lab.scene) return;
+    if (!lab.scene) { lab.standing.draw(canvas); return; }
     if (lab.selected === "screen" && lab.scene.screen) this.drawScreenHandles(pen);
     else if (lab.scene.movers[lab.selected]) this.drawMoverHandles(pen, lab.scene.movers[lab.selected]);
   }

@@ -1,4 +1,4 @@
-"""Does the camera stand still? Phase correlation of many parts of the picture, which outvote those that move."""
+"""Does the camera stand still? Phase correlation of many parts of the picture; what most of them agree on counts."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Floats = NDArray[np.float64]
 SIZE = (96, 144)            # (H, W) at which films are looked at here
 BLOCK = 32                  # pixels of a part
 TEXTURE = 3.0               # grey levels of deviation below which a part shows nothing to hold on to
-CERTAIN = 0.2               # height of the peak, of at most 1, above which two parts show the same thing
+CERTAIN = 0.4               # height of the peak, of at most 1, above which two parts show the same thing
 MOVES = 0.015               # of the picture's width: about one pixel of a small network's picture
 ALIKE = 0.6                 # correlation of two successive frames of one shot, at least
 
@@ -98,6 +98,17 @@ def camera_motion(pictures: Iterable[NDArray[np.uint8]]) -> CameraMotion:
     return estimate.result()
 
 
+def _coarse() -> Floats:
+    """(BLOCK, BLOCK // 2 + 1) how much each frequency counts: of a smooth wall the fine ones are all noise. They sum to
+    one over the whole plane, so that a perfect match has a peak of one."""
+    squares = np.fft.fftfreq(BLOCK)[:, None] ** 2 + np.fft.fftfreq(BLOCK)[None] ** 2
+    weights = np.exp(-squares / (2 * 0.1**2))
+    return np.asarray((weights / weights.sum())[:, : BLOCK // 2 + 1])
+
+
+_COARSE = _coarse()
+
+
 def displacement(first: Floats, second: Floats) -> Floats | None:
     """(2,) rows and columns by which most of the picture has shifted; None where too little can be recognised."""
     blocks = [_blocks(picture) for picture in (first, second)]              # (N, BLOCK, BLOCK)
@@ -107,15 +118,23 @@ def displacement(first: Floats, second: Floats) -> Floats | None:
     window = np.outer(np.hanning(BLOCK), np.hanning(BLOCK))
     spectra = [np.fft.rfft2((b[textured] - b[textured].mean(axis=(1, 2), keepdims=True)) * window) for b in blocks]
     cross = spectra[1] * spectra[0].conj()
-    surface = np.fft.irfft2(cross / np.maximum(np.abs(cross), 1e-9), s=(BLOCK, BLOCK))
+    surface = np.fft.irfft2(_COARSE * cross / np.maximum(np.abs(cross), 1e-9), s=(BLOCK, BLOCK)) * BLOCK**2
     peaks = surface.reshape(len(surface), -1)
     heights, places = peaks.max(axis=1), peaks.argmax(axis=1)
     shifts = np.stack(np.unravel_index(places, (BLOCK, BLOCK)), axis=-1).astype(np.float64)
     shifts = np.where(shifts > BLOCK / 2, shifts - BLOCK, shifts)
     # Where a thing passes before a wall both have a peak; the wall's is the one that tells about the camera.
-    shifts[peaks[:, 0] > heights / 2] = 0
-    found = shifts[heights > CERTAIN]
-    return np.median(found, axis=0) if len(found) >= max(3, textured.sum() / 4) else None
+    shifts[peaks[:, 0] > 0.9 * heights] = 0
+    return _most_common(shifts[heights > CERTAIN], at_least=max(3, textured.sum() / 4))
+
+
+def _most_common(shifts: Floats, at_least: float) -> Floats | None:
+    """(2,) the shift that most parts (N, 2) agree on, within a pixel: what passes by moves in ways of its own, and may
+    well cover half of the picture. Standing still is believed first."""
+    candidates = np.concatenate([np.zeros((1, 2)), shifts])
+    agree = np.abs(candidates[:, None] - shifts).max(axis=-1) <= 1          # (1 + N, N)
+    best = int(agree.sum(axis=1).argmax())
+    return np.asarray(shifts[agree[best]].mean(axis=0)) if agree[best].sum() >= at_least else None
 
 
 def _alike(first: Floats, second: Floats) -> bool:
@@ -126,6 +145,7 @@ def _alike(first: Floats, second: Floats) -> bool:
 
 
 def _blocks(picture: Floats) -> Floats:
-    rows, columns = (side // BLOCK for side in SIZE)
-    whole = picture[: rows * BLOCK, : columns * BLOCK]
-    return whole.reshape(rows, BLOCK, columns, BLOCK).swapaxes(1, 2).reshape(-1, BLOCK, BLOCK)
+    """(N, BLOCK, BLOCK), each half over the next."""
+    step = BLOCK // 2
+    parts = np.lib.stride_tricks.sliding_window_view(picture, (BLOCK, BLOCK))[::step, ::step]
+    return np.ascontiguousarray(parts.reshape(-1, BLOCK, BLOCK))

@@ -3,6 +3,7 @@
 The names are in `loci_looped.configs.scenes`. Some end in more than one word:
 
     vanish-control-1            the second mover is left out
+    vanish-standing             the screen never moves
     violations-colour           something impossible happens; violations-colour-control is the same without it
     balls-occlusion-test        a published split: the seed is then the number of a sequence
 """
@@ -49,6 +50,8 @@ def make_scene(name: str, seed: int) -> Scene:
         return vanish.training_scene(seed)
     if words == ["surprise"]:
         return vanish.surprise_scene(seed)
+    if words == ["standing"]:
+        return vanish.standing_scene(seed)
     return vanish.control_scene(seed, movers=1 if words == ["control", "1"] else 2)
 
 
@@ -56,6 +59,8 @@ def frames_of(name: str, seed: int) -> range:
     """The frame numbers that a clip of the scene keeps."""
     if name == "vanish":
         return vanish.training_frames(seed)
+    if name == "vanish-standing":
+        return range(0, vanish.STANDING_FRAMES, vanish.STRIDE)
     return {
         "collide": range(collide.FRAMES), "balls": range(balls.FRAMES),
     }.get(family_of(check_name(name)), range(0, vanish.TEST_FRAMES, vanish.STRIDE))

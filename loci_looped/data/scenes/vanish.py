@@ -22,6 +22,7 @@ TRAINING_FRAMES = 125           # 5 s
 TRAINING_LENGTH = 41            # frames delivered after striding
 TEST_FRAMES = 238               # 9.5 s -> 80 frames after striding
 SIZES = (0.26, 0.46)            # half extents of training movers; the released draw is 0.2 .. 0.4, its films up to 0.63
+STANDING_FRAMES = 174           # 7 s -> 58 frames: then the movers have left
 REMOVAL_TIME = 3.5
 FALL_TIME = 7.0
 _STREAMS = ("training", "test", "phase", "vanish", "appear", "teleport", "colour", "shape", "stop", "pass")
@@ -255,6 +256,13 @@ def control_scene(seed: int, movers: int = 2) -> Scene:
     """All is well: both movers come out again, or the first one alone is there; the screen falls."""
     scene = crossing_scene(seed)
     return replace(scene, movers=scene.movers[:movers])
+
+
+def standing_scene(seed: int) -> Scene:
+    """The control of the same seed until its screen would fall; here it stands from the first frame to the last."""
+    scene = crossing_scene(seed)
+    screen = None if scene.screen is None else replace(scene.screen, angle=((0.0, 0.0),))
+    return replace(scene, screen=screen, num_frames=STANDING_FRAMES)
 
 
 def surprise_scene(seed: int) -> Scene:

@@ -46,6 +46,8 @@ def clip_name(spec: ClipSpec) -> str:
     family, *words = spec.kind.split("-")
     if family == "violations":
         return f"{words[0]}_{spec.seed:05d}_{'control' if words[1:] else 'violation'}"
+    if spec.kind == "vanish-standing":
+        return f"standing_{spec.seed:05d}"
     if family == "vanish" and words:
         index = {"vanish-control": 0, "vanish-control-1": 3, "vanish-surprise": 1}[spec.kind]
         return f"human_disappear_fixed_{spec.seed:05d}_{index}"

@@ -21,6 +21,7 @@ from loci_looped.configs.experiments import (
 )
 from loci_looped.configs.network import Placement
 from loci_looped.configs.scenes import FIRST_VALIDATION_SEED, VIOLATIONS, BallsScenario, ViolationKind
+from loci_looped.configs.surprise import ROUGH, SurpriseScale
 from loci_looped.data.store.clip_cache import ProgressCallback, no_progress
 from loci_looped.data.store.clip_spec import AnyClipSpec, ClipSpec
 from loci_looped.evaluation.evaluated_model import EvaluatedModel
@@ -163,7 +164,17 @@ class Evaluation:
                 self.scored += put_violations(
                     self.results, self._case("violations", model, gate), model, gate, pairs, batch=options.batch,
                     workers=options.workers, on_progress=self.on_progress, seed=options.seed,
+                    scale=self._scale(model),
                 )
+
+    def _scale(self, model: EvaluatedModel) -> SurpriseScale | None:
+        """What is ordinary to the network; None for what has no surprise in bits."""
+        if not isinstance(model.network, LociLooped):
+            return None
+        if model.network.surprise_scale is None:
+            self.results.warn(f"What is ordinary to {model.name} has not been measured, so its surprise is told by a "
+                              f"rough scale: measure it with `loci calibrate {model.name}`.")
+        return model.network.surprise_scale or ROUGH
 
     def _interruptions(self) -> None:
         model, options = self._alone(), self.options
@@ -198,6 +209,8 @@ class Evaluation:
             if not modes:
                 raise LociError(f"{sentence} Ask for --modes black or auto.")
             self.results.warn(f"{sentence} Its place in the table is empty; black frames and its own are measured.")
+            empty = self._case("imagination", model, "learned").under(options.scenario, "imagine")
+            imagination.put_imagination(self.results, empty, [])
         # Of stored clips nobody says by which laws their balls move, nor how large they are.
         radius = ball_references.radius_of(options.scenario) if options.clips is None else None
         for gate in self._gates(model):
@@ -272,13 +285,17 @@ class Evaluation:
     def _compare_worlds(self, model: EvaluatedModel, wanted: str) -> None:
         """A network is asked about its own world, or it is said that it is not."""
         own = model.facts.get("world")
-        if own is not None and own != wanted:
+        if own is not None and str(own).startswith("films of "):
+            self.results.warn(f"{model.name} was trained on {own}, not in the world {wanted}: such scenes are new to "
+                              "it. Its own films are told about during training; --clips takes others, with truth.")
+        elif own is not None and own != wanted:
             self.results.warn(f"{model.name} was trained in the world {own}, not in {wanted}: such scenes are new.")
 
     def _vanish_specs(self, model: EvaluatedModel, size: tuple[int, int] | None = None) -> Sequence[AnyClipSpec]:
         options, frame = self.options, size or model.frame
         if options.clips is not None:
             return stored_specs(options.clips, frame)
+        self._compare_worlds(model, "vanish")
         wanted = composition(options.scenes, options.movers)
         specs = vanish_specs(wanted, frame, options.seed)
         self.results.settings["test_set"] = {**asdict(wanted), "size": list(frame)}

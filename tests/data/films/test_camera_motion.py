@@ -42,3 +42,9 @@ def test_a_cut_begins_another_shot_and_is_no_motion(film: NDArray[np.uint8]) -> 
 def test_of_a_plain_wall_nothing_is_claimed() -> None:
     found = camera_motion([np.full((96, 144, 3), 90, np.uint8)] * 5)
     assert not found.certain and not found.moves() and not found.cuts
+
+
+@pytest.mark.parametrize("seed", [20, 110])
+def test_a_large_board_that_slides_past_does_not_move_the_camera(seed: int) -> None:
+    found = camera_motion(draw(make_film(seed))[::3])
+    assert found.extent() < 0.01 and not found.cuts

@@ -132,6 +132,19 @@ def test_one_mover_control_is_the_first_of_two() -> None:
     assert np.array_equal(one.truth.positions[:, 0], two.truth.positions[:, 0])
 
 
+def test_a_standing_screen_never_moves_and_hides_both_movers() -> None:
+    clip, control = make_clip("vanish-standing", 3, (40, 60)), make_clip("vanish-control", 3, (40, 60))
+    assert clip.truth is not None and control.truth is not None and len(clip) == 58
+    screen = clip.truth.kinds.index("screen")
+    whole = clip.truth.object_masks[:, screen]
+    assert whole[0].any() and (whole == whole[0]).all()
+    hidden = ~clip.truth.visible_masks.any(axis=(2, 3)) & clip.truth.in_image()
+    assert all(hidden[:, index].sum() >= 3 for index, kind in enumerate(clip.truth.kinds) if kind == "mover")
+    # Until the control's screen falls the two are the same film.
+    assert np.array_equal(clip.frames, control.frames[:58])
+    assert "screen_falls" not in {event.kind for event in clip.events}
+
+
 def test_noise_is_that_of_the_film_and_each_frame_has_its_own() -> None:
     scene = crossing_scene(6)
     still = [render_frame(scene, frame, (80, 120)).image[:20].astype(float) for frame in (0, 3)]
