@@ -168,7 +168,7 @@ def told(seen: FrameResult) -> tuple[dict[str, Any], dict[str, Part]]:
             "size": round(float(percept.size[k]), 5), "priority": round(float(percept.priority[k]), 5),
             "gestalt": _rounded(percept.gestalt[k], 3), "nearness": round(float(nearness[k]), 4),
             "occlusion": round(float(seen.occlusion[k]), 4), "gate": _rounded(seen.gate[k], 4),
-            "surprise": round(float(seen.surprise[k]), 6),
+            "surprise": round(float(seen.surprise[k]), 3),
             "phantom": phantoms is not None and bool(phantoms[k]),
         }
         for k in range(seen.bound.shape[0])

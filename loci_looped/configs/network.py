@@ -20,6 +20,9 @@ GateKind = Literal["learned", "open", "visibility", "closed"]
 """learned: Loci-Looped. open: Loci-Unlooped, the percept is what is sensed. visibility: α = 1 - occlusion. closed:
 imagination."""
 
+Precision = Literal["single", "bfloat16"]
+"""Arithmetic of the convolutions."""
+
 
 @dataclass(frozen=True)
 class EncoderConfig:

@@ -111,8 +111,9 @@ class RunConfig:
     name: str
     data: DataConfig = field(default_factory=DataConfig)
     optimiser: OptimiserConfig = field(default_factory=OptimiserConfig)
-    precision: Literal["single", "bfloat16"] = "single"
-    """Arithmetic of the convolutions; "bfloat16" is for GPUs."""
+    precision: Literal["auto", "single", "bfloat16"] = "single"
+    """Arithmetic of the convolutions. "bfloat16" takes half the time where the processor or the GPU has instructions
+    for it; "auto" chooses it there, and a run keeps what it began with."""
     compile: bool = False
     """Compile the convolution stacks; for GPUs."""
     seed: int = 0

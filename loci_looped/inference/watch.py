@@ -2,7 +2,7 @@
 
     for seen in watch(model, "clip.mp4"):
         seen.percept.position       # (K, 2) where each object is, seen or hidden: y, x in [-1, 1]
-        seen.surprise               # (K,) how badly the prediction for this frame failed
+        seen.surprise               # (K,) how unusual what happens to it is, in bits
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from loci_looped.configs.surprise import ROUGH
 from loci_looped.data.clip import ObjectTruth
 from loci_looped.data.coordinates import resize, to_pixels
 from loci_looped.data.formats.images import shape_note
@@ -24,6 +25,7 @@ from loci_looped.inference.belief import Belief, believe_now, screen_slot, slot_
 from loci_looped.inference.pixels import to_picture, to_tensor
 from loci_looped.inference.run import scan
 from loci_looped.inference.stream import Frame, Picture, Watchable, background_of, open_source
+from loci_looped.inference.surprise import SETTLING, Surprise, Vigilance, gathered, judged
 from loci_looped.inference.video_model import LociVideoModel
 from loci_looped.model import GateKind, LociLooped
 from loci_looped.model.state import LociState, SlotCodes, StepOutput
@@ -45,6 +47,7 @@ class FrameResult:
     expected: Picture               # (H, W, 3) what the network had predicted for this frame
     output: StepOutput              # everything, with a batch axis of 1
     belief: Belief                  # the painted percept, with a batch axis of 1
+    amazement: Surprise             # in bits, with a batch axis of 1
     screen: int | None              # the slot that holds the occluder, if there seems to be one
     truth: ObjectTruth | None = None    # at the network's size, with a time axis of 1
 
@@ -70,9 +73,22 @@ class FrameResult:
 
     @property
     def surprise(self) -> Tensor:
-        """(K,) the paper's slot error S: squared error of the prediction in the slot's visible mask, per mask pixel."""
+        """(K,) in bits: of 2^b ordinary films one holds something as unusual as what happens to this slot's object.
+
+        What nobody expected is told of the slot that found it. See `inference/surprise.py`.
+        """
+        return self.amazement.slots[0]
+
+    @property
+    def unexpected(self) -> float:
+        """In bits: the same of what is there although nobody expected it, whether a slot has found it or not."""
+        return float(self.amazement.unexpected[0])
+
+    @property
+    def slot_error(self) -> Tensor:
+        """(K,) the paper's S: squared error of the prediction in the slot's visible mask, per pixel of the mask."""
         # The network gives the mean over all numbers of the frame, as the released code does.
-        return self.output.surprise[0] * float(self.frame.size)
+        return self.output.slot_error[0] * float(self.frame.size)
 
     @property
     def bound(self) -> Tensor:
@@ -114,6 +130,7 @@ class Watcher:
     background: Picture
     state: LociState
     largest: Tensor                 # (K,) the largest whole object of each slot so far
+    vigilance: Vigilance
     number: int = 0
     fps: float = 25.0
 
@@ -122,7 +139,9 @@ class Watcher:
         """Before the first frame. `background` is the empty scene at the network's size."""
         model = LociVideoModel(network, gate)
         state = model.initial(to_tensor(background).unsqueeze(0))
-        return Watcher(model, background, state, torch.zeros(network.config.slots), fps=fps)
+        return Watcher(
+            model, background, state, torch.zeros(network.config.slots), Vigilance.initial(state), fps=fps
+        )
 
     @torch.no_grad()
     def see(
@@ -136,9 +155,12 @@ class Watcher:
         given = to_tensor(frame).unsqueeze(0)
         before = self.model.settled(given, self.state)
         dream = dream and not self.state.fresh
-        blackout = blackout and not dream
-        state, output = self.model.observe(
-            None if dream else given, before, blackout=torch.tensor([True]) if blackout else None
+        dark = torch.tensor([True]) if blackout and not dream else None
+        state, output = self.model.observe(None if dream else given, before, blackout=dark)
+        unseen = torch.tensor([True]) if blackout or dream else None
+        vigilance, evidence = gathered(
+            self.vigilance, before, output, given.to(before.background.device),
+            None if unseen is None else unseen.to(before.background.device), settling=self.number < SETTLING,
         )
         belief = believe_now(network, output, state.background).to("cpu")
         output = output.to("cpu")
@@ -149,9 +171,10 @@ class Watcher:
             number=self.number, time=self.number / self.fps, picture=picture,
             frame=np.zeros_like(frame) if blackout or dream else frame, background=self.background,
             expected=to_picture(before.next_frame.frame), output=output, belief=belief,
+            amazement=judged(evidence, network.surprise_scale or ROUGH).to("cpu"),
             screen=_screen(output, belief, largest, truth), truth=truth,
         )
-        return replace(self, state=state, largest=largest, number=self.number + 1), seen
+        return replace(self, state=state, largest=largest, vigilance=vigilance, number=self.number + 1), seen
 
 
 def _screen(output: StepOutput, belief: Belief, largest: Tensor, truth: ObjectTruth | None) -> int | None:

@@ -116,7 +116,7 @@ export class Lab {
   // ---------------------------------------------------------------- showing
 
   /** The top of the scale of surprise. */
-  highest() { return Math.max(.02, ...this.run.worst(), ...this.reference); }
+  highest() { return Math.max(4, ...this.run.worst(), ...this.reference); }
 
   showTransport() { showTransport(this); }
 
