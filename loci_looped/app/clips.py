@@ -109,10 +109,12 @@ class ClipStore:
 
     def _load(self, folder: Path, title: str) -> ClipPlayback:
         about = json.loads((folder / "about.json").read_text(encoding="utf-8"))
-        frames, background, views = (
-            np.load(folder / f"{name}.npy", allow_pickle=False) for name in ("frames", "background", "views")
+        frames, background, views, occluder = (
+            np.load(folder / f"{name}.npy", allow_pickle=False)
+            for name in ("frames", "background", "views", "occluder")
         )
         cut = (f"Only the first {about['seconds']:.0f} s are used.",) if about["cut"] else ()
         notes = (*cut, *about["notes"])
         name = "".join(letter for letter in Path(title).name if letter.isprintable())[:80]
-        return ClipPlayback(frames, background, tuple(jpeg(view) for view in views), float(about["fps"]), name, notes)
+        return ClipPlayback(frames, background, tuple(jpeg(view) for view in views), float(about["fps"]), name, notes,
+                            occluder)

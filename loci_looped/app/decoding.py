@@ -2,7 +2,8 @@
 
     python -m loci_looped.app.decoding FILM FOLDER '{"size": [40, 60], "view": [160, 240], "frames": 400}'
 
-Writes frames.npy, views.npy, background.npy and about.json into the folder. Errors are one sentence on standard error.
+Writes frames.npy, views.npy, background.npy, occluder.npy and about.json into the folder. Errors are one sentence on
+standard error.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from loci_looped.data.coordinates import Size, resize
+from loci_looped.data.films.occluders import standing_occluders
 from loci_looped.data.formats import video
 from loci_looped.data.formats.background import estimate, spread
 from loci_looped.data.formats.images import shape_note
@@ -106,6 +108,9 @@ def decode(film: Path, folder: Path, order: dict[str, Any]) -> None:
     known = found.background
     background = estimate(spread(frames)).image if known is None else resize(known, size)
     np.save(folder / "background.npy", background, allow_pickle=False)
+    # A background that is known is empty; one that is estimated contains what never moves.
+    occluder = standing_occluders(frames, background) if known is None else np.zeros(background.shape[:2], dtype=bool)
+    np.save(folder / "occluder.npy", occluder, allow_pickle=False)
     notes = [*(_nameless(note, film) for note in found.notes), *shape_note("The film", found.size, size)]
     told = {
         "fps": found.fps, "cut": found.cut, "seconds": len(frames) / found.fps, "size": list(found.size),

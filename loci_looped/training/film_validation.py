@@ -81,12 +81,12 @@ def validate_film_slots(
     known = [clip for clip in clips if clip.truth is not None]
     found = np.array(counts)
     return FilmValidation(
-        prediction_error=_percent(open_eyes.prediction, open_eyes.background),
+        prediction_error=_percent(open_eyes.error, open_eyes.background),
         copy_error=_percent(open_eyes.copy, open_eyes.background),
         explained=100 * open_eyes.share,
         blobs_found=100 * float((found > 0).mean()) if len(found) else float("nan"),
         slots_per_blob=float(found[found > 0].mean()) if (found > 0).any() else float("nan"),
-        shut_error=_percent(shut.prediction, shut.background),
+        shut_error=_percent(shut.error, shut.background),
         shut_copy_error=_percent(shut.copy, shut.background),
         truth=validate_slots(watching, known, batch) if known else None,
     )

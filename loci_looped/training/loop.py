@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import dataclasses
 import math
 import time
 import warnings
@@ -18,6 +19,7 @@ from loci_looped.data.clip import Clip
 from loci_looped.data.store.dataset import Batch
 from loci_looped.inference.network_kinds import as_loci
 from loci_looped.inference.networks import INSIDE_RUN, save_network
+from loci_looped.training.acceleration import settled
 from loci_looped.training.clips import Report, TrainingClips, open_dataset
 from loci_looped.training.consolidation import Consolidation
 from loci_looped.training.distributed import ProcessGroup
@@ -48,9 +50,10 @@ class Trainer:
     def __init__(
         self, config: RunConfig, folder: Path, clips: TrainingClips | None = None, world: ProcessGroup | None = None
     ):
+        self.world = world or ProcessGroup()
+        config = settled(config, self.world.device)
         self.config, self.folder = config, folder
         self.objective = objective_of(config)
-        self.world = world or ProcessGroup()
         torch.manual_seed(config.seed)          # the weights' start; everything later draws from self.generator
         self.model: nn.Module = self.objective.build().to(self.world.device)
         self.average = copy.deepcopy(self.model).requires_grad_(False)
@@ -60,7 +63,7 @@ class Trainer:
         self.means = Averages()
         self.milestones: list[int] = []         # where phases began; their checkpoints are kept for branches
         self.started_from: dict[str, Any] | None = None     # of a branch: run, update and configuration it came from
-        self._clips, self._clips_size = clips, config.frame
+        self._clips, self._clips_size, self._given = clips, config.frame, clips is not None
         self._scenes: list[Clip] = []
         self._told: set[str] = set()
         self._stop = False
@@ -156,7 +159,8 @@ class Trainer:
         """Some of a round of rehearsal; returns when the last checkpoint was written."""
         started = time.monotonic()
         if rounds.must_record:
-            self.batches += rounds.record(clips, self.batches, self.config.warm_up_steps)
+            watched = self._rehearsed_clips(rounds.config.films) or clips
+            self.batches += rounds.record(watched, self.batches, self.config.warm_up_steps)
             self.milestones.append(self.update)
             if log is not None:
                 log.say(rounds.told())
@@ -181,6 +185,14 @@ class Trainer:
             self._save_or_tell(log)
             saved = time.monotonic()
         return saved
+
+    def _rehearsed_clips(self, films: int) -> TrainingClips | None:
+        """The clips of diaries, if they are not those of the pictures."""
+        data = self.config.data
+        if not films or data.folder or self._given:
+            return None
+        config = dataclasses.replace(self.config, data=dataclasses.replace(data, clips=max(films, data.batch)))
+        return self.world.one_after_another(lambda: open_dataset(config, self._clips_size))
 
     def _follow(self) -> None:
         """The moving average of the weights; young averages follow faster."""

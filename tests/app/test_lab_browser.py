@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 import torch
+from drawn_films import draw, make_film
 
 from loci_looped.app.server import create_app
 from loci_looped.app.settings import Settings
@@ -216,6 +217,37 @@ def test_a_film_is_uploaded_and_a_text_file_in_its_clothes_is_refused(page: Page
     until(page, "window.lab.scene !== null && window.lab.run.background !== null")
     play_until(page, "window.lab.run.number >= 2")
     assert page.evaluate("window.lab.run.number") >= 2
+
+
+def test_a_film_gets_a_verdict_and_a_rectangle_marks_what_hides(page: Page, tmp_path: Path) -> None:
+    write_film(tmp_path / "discs.mp4", draw(make_film(3, frames=90, sliding=False)), fps=25)
+    assert page.is_hidden("#standing") and page.is_visible("#impossible") and page.is_hidden("#verdict")
+    page.set_input_files("#film", tmp_path / "discs.mp4")
+    until(page, "window.lab.run.moment?.verdict !== undefined")
+    assert page.inner_text("#verdict summary").startswith("This network was trained on")
+    assert "The camera stands still." in (page.text_content("#verdict ul") or "")
+    assert page.is_visible("#standing") and page.is_hidden("#impossible")
+    page.click("#no-occluder")
+    until(page, "window.lab.clip.occluder === 'none' && window.lab.run.number >= 1")
+    settled(page)
+    assert "background" in page.inner_text("#standing-state")
+    page.click("#mark")
+    box = page.locator("#world").bounding_box()
+    assert box is not None
+    page.mouse.move(box["x"] + 0.4 * box["width"], box["y"] + 0.1 * box["height"])
+    page.mouse.down()
+    page.mouse.move(box["x"] + 0.7 * box["width"], box["y"] + 0.9 * box["height"], steps=4)
+    page.mouse.up()
+    until(page, "Array.isArray(window.lab.clip.occluder) && window.lab.run.occluder && window.lab.run.number >= 1")
+    top, left, bottom, right = page.evaluate("window.lab.clip.occluder")
+    assert (top, left, bottom, right) == pytest.approx((0.1, 0.4, 0.9, 0.7), abs=0.01)
+    assert page.input_value("#side-1") == "40" and "You marked 24 %" in page.inner_text("#standing-state")
+    page.fill("#side-3", "20")                  # right of left no longer
+    page.keyboard.press("Tab")
+    assert "left before right" in page.inner_text("#notice")
+    page.select_option("#example", "crossing")
+    until(page, "document.getElementById('standing').hidden && !document.getElementById('editor').hidden")
+    assert page.is_hidden("#verdict")
 
 
 def test_an_error_goes_when_something_works_again(page: Page, tmp_path: Path) -> None:

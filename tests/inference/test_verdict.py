@@ -30,6 +30,17 @@ def test_a_copy_and_a_bare_background_explain_what_they_should() -> None:
     assert half.share == 0.5 and half.mean("background") == 1 and np.isnan(Explained().share)
 
 
+def test_who_paints_everything_grey_explains_nothing() -> None:
+    """A network that had learnt nothing painted all grey, and so was nearer to a grey box than the bare wall is."""
+    background, grey = np.ones((40, 6, 3)), np.full((40, 6, 3), 0.4)
+    frame = background.copy()
+    frame[:9] = 0.3
+    moving = np.zeros((40, 6), dtype=bool)
+    moving[:9] = True
+    assert explained(frame, frame, frame, background, moving).share == 1
+    assert explained(grey, frame, frame, background, moving).share < 0.3
+
+
 def test_the_sentence_says_what_it_was_trained_on_and_what_to_do() -> None:
     stranger = Verdict(_facts(), 0.12, "generated vanish scenes").sentence()
     assert stranger.startswith("This network was trained on generated vanish scenes; it explains 12 % of what moves")

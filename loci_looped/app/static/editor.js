@@ -20,6 +20,8 @@ export class Editor {
   }
 
   show() {
+    for (const id of ["try", "editor", "impossible"]) $(id).hidden = !this.lab.scene;
+    $("standing").hidden = !this.lab.clip;
     this.showThings();
     this.showProperties();
     this.showViolation();

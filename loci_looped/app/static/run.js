@@ -8,6 +8,7 @@ export class Run {
   length = 0;                       // frames of the whole film; 0 while unknown
   fps = USUAL_FPS;
   background = null;                // null until the server has opened it
+  occluder = null;                  // where something stands still and hides others, if that is known of a film
   cursor = -1;                      // which of `frames` is shown
   ended = false;
 
@@ -17,7 +18,7 @@ export class Run {
   get isLatest() { return this.cursor === this.frames.length - 1; }
   get isOver() { return this.ended || (this.length > 0 && this.frames.length >= this.length); }
 
-  opened({ length, fps, background }) { Object.assign(this, { length, fps, background }); }
+  opened({ length, fps, background, occluder = null }) { Object.assign(this, { length, fps, background, occluder }); }
 
   /** A frame has been seen; it is the one to show. */
   push(message, dark) {

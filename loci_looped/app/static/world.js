@@ -22,6 +22,9 @@ export class WorldView {
     canvas.addEventListener("keydown", (event) => this.nudge(event));
   }
 
+  /** The number by which the server knows the moment that is shown. */
+  frameOf(run) { return Math.round(run.time * this.lab.scene.fps); }
+
   async showJpeg(bytes) {
     this.bitmap = await createImageBitmap(new Blob([bytes], { type: "image/jpeg" }));
     this.draw();
@@ -41,7 +44,7 @@ export class WorldView {
         drawGhost(canvas, mask, [height, width]);
       });
     }
-    if (!lab.scene) return;
+    if (!lab.scene) { lab.standing.draw(canvas); return; }
     if (lab.selected === "screen" && lab.scene.screen) this.drawScreenHandles(pen);
     else if (lab.scene.movers[lab.selected]) this.drawMoverHandles(pen, lab.scene.movers[lab.selected]);
   }

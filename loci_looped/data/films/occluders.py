@@ -28,6 +28,7 @@ LARGE_ENOUGH = 16                   # pixels of a thing whose way can be told
 PASSED = 2                          # frames in which something may be seen on an occluder, by mistake
 SURE = 2                            # so many frames must show that a pixel hides something
 LARGEST = 0.3                       # of the picture: what grows beyond is the wall and not a thing before it
+FILLED = 0.85                       # of its bounding rectangle, above which a standing thing is a rectangle
 EVEN = 14.0                         # grey levels within which a standing thing has one colour
 
 
@@ -200,8 +201,16 @@ def _whole_things(seen_hiding: Mask, background: NDArray[np.uint8]) -> Mask:
         grown = ndimage.binary_propagation(part, mask=ndimage.binary_opening(alike) | part)
         grown = ndimage.binary_fill_holes(grown)
         even = float((np.abs(values[part] - colour).max(axis=-1) < EVEN).mean()) > 0.7
-        result |= grown if even and grown.mean() < LARGEST else part
+        result |= _squared(grown) if even and grown.mean() < LARGEST else part
     return result
+
+
+def _squared(mask: Mask) -> Mask:
+    """With its corners, if it nearly fills a rectangle: there its colour is mixed with the wall's."""
+    rows, columns = np.flatnonzero(mask.any(axis=1)), np.flatnonzero(mask.any(axis=0))
+    whole = np.zeros_like(mask)
+    whole[rows[0] : rows[-1] + 1, columns[0] : columns[-1] + 1] = True
+    return whole if mask.sum() > FILLED * whole.sum() else mask
 
 
 def marked_or_found(

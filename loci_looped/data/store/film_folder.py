@@ -20,7 +20,7 @@ from loci_looped.data.store.dataset import Pixels
 from loci_looped.utils.atomic import write_text
 from loci_looped.utils.errors import LociError
 
-VERSION = 1             # of what preparing does; a higher one makes prepared films anew
+VERSION = 2             # of what preparing does; a higher one makes prepared films anew
 FEW = 5                 # with fewer films than this the end of each is held out, instead of whole films
 
 
