@@ -3,12 +3,14 @@
     python tools/ablation.py                    train what is missing, measure it, write the table
     python tools/ablation.py --list             only say what would be run
     python tools/ablation.py --train 0          train nothing, write the table of what has been measured
+    python tools/ablation.py --seeing runs/adept-learnt-seed{seed}      begin with runs of the recipe that are there
 
 The table goes into docs/decisions.md, between the lines that mark its place.
 
-Every row is `loci train adept-learnt` with half of its rounds of rehearsal and some fields changed, and then `loci
-evaluate` on validation scenes. Rehearsal does not touch what came before it, so switches are changed in a branch of the
-unchanged run where it begins. Whatever stops this tool, calling it again goes on where it was.
+Every row is `loci train adept-learnt` with fewer and shorter rounds of rehearsal and some fields changed, and then
+`loci evaluate` on validation scenes. Rehearsal does not touch what came before it, so switches are changed in a branch
+of the unchanged run where it begins, and so can the unchanged run be a branch of any run of the recipe. Whatever stops
+this tool, calling it again goes on where it was.
 """
 
 from __future__ import annotations
@@ -32,12 +34,12 @@ RECIPE = "adept-learnt"
 FOLDER = Path("runs") / "ablation"
 DOCUMENT = Path(__file__).parents[1] / "docs" / "decisions.md"
 PICTURES = RECIPES[RECIPE].curriculum.updates
-ROUNDS = 3
-BUDGET = ("--rehearsal.rounds-at", *(str(PICTURES),) * ROUNDS)
+ROUNDS, UPDATES = 3, 200
+BUDGET = ("--rehearsal.updates", str(UPDATES), "--rehearsal.rounds-at", *(str(PICTURES),) * ROUNDS)
 SCENES = ("--scenes", "64", "--movers", "2", "--seed", "1000")
 
-NOISE, SEES = 0, PICTURES
-"""Where a run may begin: at the start, or where the network has learnt to see and begins to rehearse."""
+NOISE, DRAWS, SEES = 0, RECIPES[RECIPE].curriculum.still_until, PICTURES
+"""Where a run may begin: at the start, where slots can draw, or where the network can see and begins to rehearse."""
 
 
 @dataclass(frozen=True)
@@ -55,20 +57,22 @@ UNCHANGED = Switch("unchanged", "nothing: the recipe as it is", "", NOISE)
 SWITCHES = (
     Switch("gate_rule", "the same network, its gate by the rule 1 - occlusion", "", gate="visibility"),
     Switch("gate_open", "the same network, its gate open (Loci-Unlooped)", "", gate="open"),
-    Switch("rehearsal", "no rehearsal: eyes alone, transition and gate as they started", "--rehearsal.rounds-at"),
+    Switch("rehearsal", "no rehearsal: eyes alone, transition and gate as they started", "--rehearsal.rounds-at",
+           DRAWS),          # where it sees nothing would be left to do
     Switch("innovation", "the transition does not hear how far its expectation was off",
            "--model.extensions.innovation 1e-6"),
     Switch("hold", "nobody is made to imagine, neither in rehearsal nor while diaries are recorded",
            "--rehearsal.hold 0 --rehearsal.recorded-hold 0"),
     Switch("costs", "open gates cost nothing (L0 0)", "--rehearsal.position-cost 0 --rehearsal.gestalt-cost 0"),
-    Switch("backward", "back-propagation through one step", "--rehearsal.backward 1"),
+    Switch("binds_in_sight", "newcomers bind whatever they can show", "--model.extensions.binds-in-sight 0"),
+    Switch("border", "what should be seen at the border and is not is waited for", "--model.extensions.border 0"),
     Switch("attention", "slots do not hear each other", "--model.transition.no-attention", NOISE),
     Switch("rules", "built-in velocity instead of learnt dynamics",
            "--model.extensions.innovation 0 --model.extensions.rules.displacement "
            "--model.extensions.rules.inertia 1 --model.extensions.rules.deviation 0.002"),
+    Switch("backward", "back-propagation through one step", "--rehearsal.backward 1"),
     Switch("longest_gap", "all targets count alike", "--rehearsal.longest-gap 1"),
     Switch("repainted", "things keep their looks in rehearsal", "--rehearsal.repainted 0"),
-    Switch("binds_in_sight", "newcomers bind whatever they can show", "--model.extensions.binds-in-sight 0"),
     Switch("recognised", "a slot that lost its object is not told where another one met it",
            "--rehearsal.recognised 0"),
     Switch("explained", "what a slot sees may be its own imagination", "--rehearsal.explained 0"),
@@ -82,6 +86,7 @@ SWITCHES = (
 class Row:
     switch: Switch
     seed: int
+    seeing: str | None = None       # a run of the recipe with this seed, to begin with
 
     @property
     def name(self) -> str:
@@ -104,8 +109,10 @@ class Row:
         words = ["train", RECIPE, "--seed", str(self.seed)]
         if "--rehearsal.rounds-at" not in self.switch.flags:
             words += BUDGET
-        if self.switch.begins:
-            words += ["--start-from", str(Row(UNCHANGED, self.seed).run), "--start-update", str(self.switch.begins)]
+        origin = self.seeing or str(Row(UNCHANGED, self.seed).run)
+        begins = SEES if self.switch is UNCHANGED and self.seeing else self.switch.begins
+        if begins:
+            words += ["--start-from", origin, "--start-update", str(begins)]
         # Validation costs time and changes nothing.
         return [*words, *shlex.split(self.switch.flags), "--validation-scenes", "0", "--out", str(self.run)]
 
@@ -118,11 +125,13 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1], help="each switch is tried with these")
     parser.add_argument("--only", nargs="+", metavar="SWITCH", help="these switches alone; the table keeps the others")
     parser.add_argument("--train", type=int, default=2, metavar="N", help="so many runs at once, one thread each")
+    parser.add_argument("--seeing", metavar="RUN", help="runs of the recipe to begin with; {seed} stands for the seed")
     parser.add_argument("--list", action="store_true", help="print the commands and do nothing")
     arguments = parser.parse_args(argv)
     try:
         seeds = list(dict.fromkeys(arguments.seeds))
-        rows = [Row(switch, seed) for switch in (UNCHANGED, *SWITCHES) for seed in seeds]
+        seeing = {seed: arguments.seeing and arguments.seeing.replace("{seed}", str(seed)) for seed in seeds}
+        rows = [Row(switch, seed, seeing[seed]) for switch in (UNCHANGED, *SWITCHES) for seed in seeds]
         wanted = chosen(rows, arguments.only)
         if arguments.list:
             for row in wanted:
@@ -215,9 +224,10 @@ def table(rows: list[Row], before: str) -> str:
     missing = [row.name for row in rows if lines_of[row] is None]
     lines = [
         f"Written by `python tools/ablation.py`. Every row is `loci train {RECIPE} {shlex.join(BUDGET)}`: {ROUNDS} "
-        f"rounds of rehearsal, where the recipe has {len(RECIPES[RECIPE].rehearsal.rounds_at)}, with some fields "
-        f"changed, then `loci evaluate RUN {shlex.join(SCENES)}` with the gate that is named or the learned one: 64 "
-        "validation scenes, not the test seeds. `python tools/ablation.py --list` prints every command in full. "
+        f"rounds of {UPDATES} rehearsals, where the recipe has {len(RECIPES[RECIPE].rehearsal.rounds_at)} of "
+        f"{RECIPES[RECIPE].rehearsal.updates}, with some fields changed, then `loci evaluate RUN {shlex.join(SCENES)}` "
+        "with the gate that is named or the learned one: 64 validation scenes, not the test seeds. "
+        "`python tools/ablation.py --list` prints every command in full. "
         f"Changes are made at update {SEES}, where rehearsal begins, in a branch of the unchanged run of that seed. "
         "Errors are in percent of the diagonal, with the 95 % intervals of `loci evaluate`; *tracked* are the movers "
         "whose slot is still with them when they are last seen, of those that were found.",

@@ -44,6 +44,8 @@ class Slots:
     gate: Tensor | None = None                   # (B, K, 2) in [0, 1]: gestalt and position; 0 is pure imagination
     expectation: Expectation | None = None       # of the next frame
     believed_masks: Tensor | None = None         # (B, K, H, W) in [0, 1]: each object painted alone, as held to be now
+    surprise: Tensor | None = None               # (B, K) in bits: how unusual what happens to its object is
+    unexpected: Tensor | None = None             # (B,) in bits: how unusual what is there and nobody expected is
 
     def __post_init__(self) -> None:
         batch, slots = self.presence.shape[:2]
@@ -51,7 +53,7 @@ class Slots:
         expected = {
             "positions": (batch, slots, 2), "occlusion": (batch, slots), "gate": (batch, slots, 2),
             "visible_masks": (batch, slots, *size), "object_masks": (batch, slots, *size),
-            "believed_masks": (batch, slots, *size),
+            "believed_masks": (batch, slots, *size), "surprise": (batch, slots), "unexpected": (batch,),
         }
         for name, shape in expected.items():
             value: Tensor | None = getattr(self, name)

@@ -67,6 +67,11 @@ def _import_official() -> Verb:
     return main
 
 
+def _calibrate() -> Verb:
+    from loci_looped.cli.calibrate import main
+    return main
+
+
 def _export() -> Verb:
     from loci_looped.cli.export import main
     return main
@@ -83,6 +88,7 @@ VERBS: dict[str, tuple[Callable[[], Verb], str]] = {
     "lab": (_lab, "build a scene in the browser, hide and remove things, see the belief live"),
     "train": (_train, "learn from noise to object permanence; resumable at any moment"),
     "evaluate": (_evaluate, "the paper's experiments on a run or on shipped weights"),
+    "calibrate": (_calibrate, "measure what is ordinary to a network: the scale of its surprise"),
     "report": (_report, "one HTML file with our numbers beside the paper's"),
     "generate": (_generate, "make clips: vanish, collide, balls"),
     "convert": (_convert, "make clips of your films once: size, stride, crop, range, background, occluders"),

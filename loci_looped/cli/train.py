@@ -218,6 +218,7 @@ def _train(
     world = join(config.data.batch, where.device)
     try:
         trainer = Trainer(config, folder, world=world)
+        config = trainer.config
         branch = branch_of(found, other, config, trainer.model.state_dict()) if found and other else None
         if found is not None:
             trainer.restore(branch.checkpoint if branch else found)
@@ -233,7 +234,8 @@ def _train(
             take_over_log(other, folder)
         with RunLog(folder, config.updates, trainer.update, console) as log:
             beginning = "from the beginning" if found is None else f"going on at update {trainer.update}"
-            log.say(f"{config.name}, seed {config.seed}, in {folder}, {beginning}{f' of {other}' if other else ''}")
+            beginning += f" of {other}" if other else ""
+            log.say(f"{config.name}, seed {config.seed}, in {folder}, {beginning}; {config.precision} precision")
             if inherited is not None:
                 log.say(inherited.sentence)
             if branch is not None:

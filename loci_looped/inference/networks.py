@@ -1,5 +1,6 @@
 """A network in a folder: `config.json` says what it is, `weights.safetensors` what it has learnt.
 
+`surprise.json`, if it is there, tells what is ordinary to it (`loci calibrate`).
 `manifest.json` beside them is free for whoever writes it: where the weights came from, what they scored. Nothing here
 is ever unpickled.
 """
@@ -23,6 +24,7 @@ from loci_looped.baselines.loci_v1 import LociV1
 from loci_looped.baselines.savi import Savi
 from loci_looped.configs.recipes import RECIPES
 from loci_looped.configs.rivals import GswmTraining, LociV1Training, SaviTraining, read_run_config
+from loci_looped.configs.surprise import SurpriseScale
 from loci_looped.configs.training import RunConfig, TrainConfig
 from loci_looped.inference.network_kinds import LOCI_LOOPED, NetworkKind, as_loci, kind_named, kind_of
 from loci_looped.model import LociConfig, LociLooped
@@ -30,7 +32,7 @@ from loci_looped.utils.atomic import write_bytes, write_text
 from loci_looped.utils.checkpoint import Checkpoint, newest_checkpoint
 from loci_looped.utils.errors import LociError
 
-CONFIG, WEIGHTS, MANIFEST = "config.json", "weights.safetensors", "manifest.json"
+CONFIG, WEIGHTS, MANIFEST, SURPRISE = "config.json", "weights.safetensors", "manifest.json", "surprise.json"
 INSIDE_RUN = "network"
 """A training run keeps its network in a folder of this name."""
 CHECKPOINTS = "checkpoints"
@@ -72,7 +74,32 @@ def load_any_network(folder: str | Path, device: torch.device | str = "cpu") -> 
     _check_fit(folder, model, tensors)
     _check_sum(folder)
     model.load_state_dict(tensors)
+    if isinstance(model, LociLooped):
+        model.surprise_scale = read_scale(folder)
     return model.to(device).eval()
+
+
+def read_scale(folder: Path) -> SurpriseScale | None:
+    """What is ordinary to a stored network; None if that has not been measured. Another network's is refused."""
+    path = folder / SURPRISE
+    if not path.is_file():
+        return None
+    values = _read_json(path)
+    digest = hashlib.sha256((folder / WEIGHTS).read_bytes()).hexdigest()
+    if not isinstance(values, dict) or values.get("weights_sha256") != digest:
+        raise LociError(f"{path} was measured with other weights: measure it again with `loci calibrate {folder}`.")
+    try:
+        return SurpriseScale.from_json(values.get("scale"))
+    except ValueError as error:
+        raise LociError(f"{path}: {error} Measure it again with `loci calibrate {folder}`.") from None
+
+
+def write_scale(folder: Path, scale: SurpriseScale, about: dict[str, Any]) -> Path:
+    """Beside the weights it was measured with."""
+    digest = hashlib.sha256((folder / WEIGHTS).read_bytes()).hexdigest()
+    values = {**about, "weights_sha256": digest, "scale": scale.to_json()}
+    write_text(folder / SURPRISE, json.dumps(values, indent=None) + "\n")
+    return folder / SURPRISE
 
 
 def read_config(path: str | Path) -> LociConfig:

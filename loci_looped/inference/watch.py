@@ -2,7 +2,7 @@
 
     for seen in watch(model, "clip.mp4"):
         seen.percept.position       # (K, 2) where each object is, seen or hidden: y, x in [-1, 1]
-        seen.surprise               # (K,) how badly the prediction for this frame failed
+        seen.surprise               # (K,) how unusual what happens to it is, in bits
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from loci_looped.configs.surprise import ROUGH
 from loci_looped.data.clip import ObjectTruth
 from loci_looped.data.coordinates import resize, to_pixels
 from loci_looped.data.formats.images import shape_note
@@ -24,6 +25,7 @@ from loci_looped.inference.belief import Belief, believe_now, screen_slot, slot_
 from loci_looped.inference.pixels import to_picture, to_tensor
 from loci_looped.inference.run import scan
 from loci_looped.inference.stream import Frame, Picture, Watchable, background_of, open_source
+from loci_looped.inference.surprise import SETTLING, Surprise, Vigilance, gathered, judged
 from loci_looped.inference.video_model import LociVideoModel
 from loci_looped.model import GateKind, LociLooped
 from loci_looped.model.state import LociState, SlotCodes, StepOutput
@@ -45,6 +47,7 @@ class FrameResult:
     expected: Picture               # (H, W, 3) what the network had predicted for this frame
     output: StepOutput              # everything, with a batch axis of 1
     belief: Belief                  # the painted percept, with a batch axis of 1
+    amazement: Surprise             # in bits, with a batch axis of 1
     screen: int | None              # the slot that holds the occluder, if there seems to be one
     truth: ObjectTruth | None = None    # at the network's size, with a time axis of 1
 
@@ -70,9 +73,22 @@ class FrameResult:
 
     @property
     def surprise(self) -> Tensor:
-        """(K,) the paper's slot error S: squared error of the prediction in the slot's visible mask, per mask pixel."""
+        """(K,) in bits: of 2^b ordinary films one holds something as unusual as what happens to this slot's object.
+
+        What nobody expected is told of the slot that found it. See `inference/surprise.py`.
+        """
+        return self.amazement.slots[0]
+
+    @property
+    def unexpected(self) -> float:
+        """In bits: the same of what is there although nobody expected it, whether a slot has found it or not."""
+        return float(self.amazement.unexpected[0])
+
+    @property
+    def slot_error(self) -> Tensor:
+        """(K,) the paper's S: squared error of the prediction in the slot's visible mask, per pixel of the mask."""
         # The network gives the mean over all numbers of the frame, as the released code does.
-        return self.output.surprise[0] * float(self.frame.size)
+        return self.output.slot_error[0] * float(self.frame.size)
 
     @property
     def bound(self) -> Tensor:
@@ -114,6 +130,7 @@ class Watcher:
     background: Picture
     state: LociState
     largest: Tensor                 # (K,) the largest whole object of each slot so far
+    vigilance: Vigilance
     number: int = 0
     fps: float = 25.0
 
@@ -122,19 +139,29 @@ class Watcher:
         """Before the first frame. `background` is the empty scene at the network's size."""
         model = LociVideoModel(network, gate)
         state = model.initial(to_tensor(background).unsqueeze(0))
-        return Watcher(model, background, state, torch.zeros(network.config.slots), fps=fps)
+        return Watcher(
+            model, background, state, torch.zeros(network.config.slots), Vigilance.initial(state), fps=fps
+        )
 
     @torch.no_grad()
     def see(
-        self, picture: Picture, truth: ObjectTruth | None = None, blackout: bool = False
+        self, picture: Picture, truth: ObjectTruth | None = None, blackout: bool = False, *, dream: bool = False
     ) -> tuple[Watcher, FrameResult]:
-        """One time step. In a blackout the network gets a black frame and must go on by itself."""
+        """One time step. In a blackout the network gets a black frame and must go on by itself; in a dream it gets no
+        frame at all, its gate is shut. The first frame is seen in any case."""
         network = self.model.network
         size = network.config.frame
         frame = resize(picture, size)
         given = to_tensor(frame).unsqueeze(0)
         before = self.model.settled(given, self.state)
-        state, output = self.model.observe(given, before, blackout=torch.tensor([True]) if blackout else None)
+        dream = dream and not self.state.fresh
+        dark = torch.tensor([True]) if blackout and not dream else None
+        state, output = self.model.observe(None if dream else given, before, blackout=dark)
+        unseen = torch.tensor([True]) if blackout or dream else None
+        vigilance, evidence = gathered(
+            self.vigilance, before, output, given.to(before.background.device),
+            None if unseen is None else unseen.to(before.background.device), settling=self.number < SETTLING,
+        )
         belief = believe_now(network, output, state.background).to("cpu")
         output = output.to("cpu")
         areas = (belief.whole_masks[0] > 0.5).sum((1, 2)).float()
@@ -142,17 +169,20 @@ class Watcher:
         truth = truth and truth.resized(size)
         seen = FrameResult(
             number=self.number, time=self.number / self.fps, picture=picture,
-            frame=np.zeros_like(frame) if blackout else frame, background=self.background,
+            frame=np.zeros_like(frame) if blackout or dream else frame, background=self.background,
             expected=to_picture(before.next_frame.frame), output=output, belief=belief,
+            amazement=judged(evidence, network.surprise_scale or ROUGH).to("cpu"),
             screen=_screen(output, belief, largest, truth), truth=truth,
         )
-        return replace(self, state=state, largest=largest, number=self.number + 1), seen
+        return replace(self, state=state, largest=largest, vigilance=vigilance, number=self.number + 1), seen
 
 
 def _screen(output: StepOutput, belief: Belief, largest: Tensor, truth: ObjectTruth | None) -> int | None:
-    """Where the truth is known, the slot on the true screen; otherwise the one that looks like a screen."""
+    """Where the truth is known, the slot on the true screen, if there is one; otherwise what looks like a screen."""
     whole, bound = belief.whole_masks[0], output.bound[0]
-    if truth is not None and "screen" in truth.kinds:
+    if truth is not None and "screen" not in truth.kinds:
+        return None
+    if truth is not None:
         mask = torch.from_numpy(truth.object_masks[0, truth.kinds.index("screen")])
         found = slot_on(mask, whole, bound)
         if found is not None:

@@ -18,6 +18,7 @@ from torch import Tensor, nn
 
 from loci_looped.configs.network import LociConfig
 from loci_looped.configs.presets import preset
+from loci_looped.configs.surprise import SurpriseScale
 
 from .checks import check_background, check_frame, check_regime
 from .gate import blend
@@ -31,6 +32,8 @@ WARM_UP_STEPS = 10
 
 class LociLooped(nn.Module):
     """The network of the paper's figure 2. It holds weights only; all that changes in time is in `LociState`."""
+
+    surprise_scale: SurpriseScale | None = None     # what is ordinary to it, if that has been measured
 
     def __init__(self, config: LociConfig | str = "adept", parts: Parts | None = None):
         super().__init__()
@@ -81,7 +84,7 @@ class LociLooped(nn.Module):
         canvas = state.background if regime.canvas is None else regime.canvas
 
         state = self.bookkeeping.freed(state)
-        error, surprise = prediction_error(frame, state, regime.blackout)                   # E
+        error, slot_error = prediction_error(frame, state, regime.blackout)                 # E, S
         recruited = self.recruiting(error, state, regime)
         expected, assigned = recruited.previous, recruited.assigned
         active = self.bookkeeping.active(assigned)
@@ -99,7 +102,7 @@ class LociLooped(nn.Module):
         return Look(
             sight=Sight(sensed, expected, occlusion, recruited.bound, present), percept=sensed,
             gate=torch.ones_like(sensed.position), present=present, registry=registry, active=active, error=error,
-            surprise=surprise, own_objects=own_objects,
+            slot_error=slot_error, own_objects=own_objects,
         )
 
     def _eyes_shut(self, state: LociState) -> Look:
@@ -112,7 +115,7 @@ class LociLooped(nn.Module):
             sight=Sight(state.predicted, state.predicted, occlusion, registry.bound, present), percept=state.predicted,
             gate=torch.zeros_like(state.predicted.position), present=present, registry=registry,
             active=self.bookkeeping.active(assigned), error=torch.zeros_like(present.frame[:, :1]),
-            surprise=torch.zeros_like(occlusion), own_objects=present.object_logits, dreams=True,
+            slot_error=torch.zeros_like(occlusion), own_objects=present.object_logits, dreams=True,
         )
 
     def _predict(self, look: Look, state: LociState, regime: Regime) -> tuple[LociState, StepOutput]:

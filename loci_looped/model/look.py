@@ -22,7 +22,7 @@ class Look:
     registry: Registry          # after this look
     active: Active
     error: Tensor               # (B, 1, H, W) E
-    surprise: Tensor            # (B, K)
+    slot_error: Tensor          # (B, K)
     own_objects: Tensor         # (B, K, 3, H, W) colour logits of the own objects the encoder saw
     dreams: bool = False        # the eyes were shut
 
@@ -34,7 +34,7 @@ class Look:
             sensed=self.sight.sensed, percept=self.percept, predicted=predicted, previous=self.sight.expected,
             gate=self.gate, present=self.present, next_frame=next_frame, occlusion=self.sight.occlusion,
             occlusion_next=occlusion_next, assigned=self.registry.assigned, bound=self.registry.bound,
-            visibility=self.registry.visibility, error=self.error, surprise=self.surprise,
+            visibility=self.registry.visibility, error=self.error, slot_error=self.slot_error,
             objects_before=self.own_objects, objects_after=objects_after,
         )
 
@@ -48,11 +48,11 @@ def prediction_error(frame: Tensor, state: LociState, blackout: Tensor | None) -
     error = torch.where(first, from_background, _distance(frame, state.next_frame.frame).sqrt() * from_background)
     masks = state.next_frame.visible_masks                                                      # (B, K, H, W)
     squared = (masks.square() * missed.square().mean(1, keepdim=True)).mean((2, 3))
-    surprise = squared / masks.sum((2, 3)).clamp(min=1e-8) * ~first.view(-1, 1)
+    slot_error = squared / masks.sum((2, 3)).clamp(min=1e-8) * ~first.view(-1, 1)
     if blackout is not None:
         error = torch.where(blackout.view(-1, 1, 1, 1), torch.zeros_like(error), error)
-        surprise = torch.where(blackout.view(-1, 1), torch.zeros_like(surprise), surprise)
-    return error, surprise
+        slot_error = torch.where(blackout.view(-1, 1), torch.zeros_like(slot_error), slot_error)
+    return error, slot_error
 
 
 def _distance(a: Tensor, b: Tensor) -> Tensor:

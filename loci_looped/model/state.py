@@ -226,7 +226,7 @@ class StepOutput(TensorTree):
     bound: Tensor               # (B, K) bool
     visibility: Tensor          # (B, K) s̄
     error: Tensor               # (B, 1, H, W) the error map the encoder saw
-    surprise: Tensor            # (B, K) slot error: how badly the prediction fitted this frame where the slot is seen
+    slot_error: Tensor          # (B, K) S: how badly the prediction fitted this frame where the slot is seen
     objects_before: Tensor      # (B, K, 3, H, W) the own-object logits the encoder saw
     objects_after: Tensor | None  # the same of the new prediction; only made for the gestalt-change loss
 

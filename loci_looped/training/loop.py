@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import dataclasses
 import math
 import time
 import warnings
@@ -18,12 +19,13 @@ from loci_looped.data.clip import Clip
 from loci_looped.data.store.dataset import Batch
 from loci_looped.inference.network_kinds import as_loci
 from loci_looped.inference.networks import INSIDE_RUN, save_network
+from loci_looped.training.acceleration import settled
 from loci_looped.training.clips import Report, TrainingClips, open_dataset
 from loci_looped.training.consolidation import Consolidation
 from loci_looped.training.distributed import ProcessGroup
 from loci_looped.training.film_validation import Findings
 from loci_looped.training.inherit import Inheritance
-from loci_looped.training.log import Averages, RunLog
+from loci_looped.training.log import Averages, RunLog, without_nan
 from loci_looped.training.objective import NamedPhase
 from loci_looped.training.objectives import objective_of
 from loci_looped.training.optimiser import (
@@ -49,9 +51,10 @@ class Trainer:
     def __init__(
         self, config: RunConfig, folder: Path, clips: TrainingClips | None = None, world: ProcessGroup | None = None
     ):
+        self.world = world or ProcessGroup()
+        config = settled(config, self.world.device)
         self.config, self.folder = config, folder
         self.objective = objective_of(config)
-        self.world = world or ProcessGroup()
         torch.manual_seed(config.seed)          # the weights' start; everything later draws from self.generator
         self.model: nn.Module = self.objective.build().to(self.world.device)
         self.average = copy.deepcopy(self.model).requires_grad_(False)
@@ -62,7 +65,7 @@ class Trainer:
         self.milestones: list[int] = []         # where phases began; their checkpoints are kept for branches
         self.started_from: dict[str, Any] | None = None     # of a branch: run, update and configuration it came from
         self.begins_with = ""                   # the network whose weights it had at first; without one: noise
-        self._clips, self._clips_size = clips, config.frame
+        self._clips, self._clips_size, self._given = clips, config.frame, clips is not None
         self._scenes: list[Clip] = []
         self._told: set[str] = set()
         self._stop = False
@@ -125,7 +128,7 @@ class Trainer:
                 "recipe": self.config.name, "world": self.config.data.origin,
                 "trained_on": self.config.data.described(), "seed": self.config.seed,
                 "updates": self.update, **({"begins_with": self.begins_with} if self.begins_with else {}),
-                "minutes": round(self.seconds / 60, 1), "validation": last.to_json() if last else None,
+                "minutes": round(self.seconds / 60, 1), "validation": without_nan(last.to_json()) if last else None,
             })
         return last
 
@@ -164,7 +167,8 @@ class Trainer:
         """Some of a round of rehearsal; returns when the last checkpoint was written."""
         started = time.monotonic()
         if rounds.must_record:
-            self.batches += rounds.record(clips, self.batches, self.config.warm_up_steps)
+            watched = self._rehearsed_clips(rounds.config.films) or clips
+            self.batches += rounds.record(watched, self.batches, self.config.warm_up_steps)
             self.milestones.append(self.update)
             if log is not None:
                 log.say(rounds.told())
@@ -189,6 +193,14 @@ class Trainer:
             self._save_or_tell(log)
             saved = time.monotonic()
         return saved
+
+    def _rehearsed_clips(self, films: int) -> TrainingClips | None:
+        """The clips of diaries, if they are not those of the pictures."""
+        data = self.config.data
+        if not films or data.folder or self._given:
+            return None
+        config = dataclasses.replace(self.config, data=dataclasses.replace(data, clips=max(films, data.batch)))
+        return self.world.one_after_another(lambda: open_dataset(config, self._clips_size))
 
     def _follow(self) -> None:
         """The moving average of the weights; young averages follow faster."""

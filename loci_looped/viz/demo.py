@@ -24,7 +24,7 @@ from loci_looped.viz.page import Plate, Section, write_page
 from loci_looped.viz.panel import slot_panel
 from loci_looped.viz.storyboard import Storyboard
 from loci_looped.viz.timeline import timeline, write_timeline
-from loci_looped.viz.typical import SurpriseRatios, end_of, peak, surprise_ratios
+from loci_looped.viz.typical import SurpriseRatios, end_of, peak, ratio, surprise_ratios
 
 PANEL_COLUMNS = 9
 TITLES = {"control": "Control: nothing is taken away", "surprise": "Surprise: a hidden object is taken away"}
@@ -106,15 +106,16 @@ class Numbers:
                 "Two objects cross behind a screen, and in the second film one of them is taken away while hidden. "
                 "This network never took hold of them, so it has no belief about them. Is it trained?"
             )
-        ratio = self.surprise_vanished / max(self.surprise_control, 1e-9)
+        times = ratio(self.surprise_vanished, self.surprise_control)
         kept = "keeps" if self.hidden_error < 10 else "loses"
-        judged = f"{ratio:.1f} times as large as" if ratio > 1 else f"no larger than (x {ratio:.2f})"
+        judged = f"{times:.1f} times" if times > 1 else f"no more than (x {times:.2f})"
         return (
             f"Two objects cross behind a screen; in {self.hidden_frames} frames one of them cannot be seen at all, and "
             f"the network {kept} it in mind, on average {self.hidden_error:.1f} % of the image diagonal from where it "
             f"truly is. In the second film one of them is taken away while hidden, at frame {self.removed_at}. The "
-            f"network's surprise about it rises to {self.surprise_vanished:.3f}, {judged} its peak of "
-            f"{self.surprise_control:.3f} when the object does come out."
+            f"network's surprise about it rises to {self.surprise_vanished:.1f} bits (one ordinary film in "
+            f"{2 ** self.surprise_vanished:.0f} holds something as unusual), {judged} its peak of "
+            f"{self.surprise_control:.1f} when the object does come out."
             + ("" if self.over_seeds is None else f" {self.over_seeds.sentence()}")
             + f" {self.phantom_sentence()}"
         )
@@ -149,8 +150,8 @@ def demonstrate(model: LociLooped, folder: Path, seed: int | None = None) -> Num
         [Plate(TITLES[kind], folder / f"{kind}-panel.png") for kind in runs],
         [("frames with a wholly hidden object", str(numbers.hidden_frames)),
          ("distance of belief and truth while hidden", f"{numbers.hidden_error:.1f} % of the diagonal"),
-         ("peak of surprise when the object comes out", f"{numbers.surprise_control:.4f}"),
-         ("peak of surprise when it does not", f"{numbers.surprise_vanished:.4f}"),
+         ("peak of surprise when the object comes out", f"{numbers.surprise_control:.1f} bits"),
+         ("peak of surprise when it does not", f"{numbers.surprise_vanished:.1f} bits"),
          ("frames of the control with a phantom", str(numbers.phantom_frames))],
     )
     return numbers

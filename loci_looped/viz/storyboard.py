@@ -26,7 +26,7 @@ class Storyboard:
     theme: Theme = DARK
     trail: deque[NDArray[np.floating]] = field(default_factory=lambda: deque(maxlen=TRAIL))
     surprise: deque[NDArray[np.floating]] = field(default_factory=lambda: deque(maxlen=WINDOW))
-    highest: float = 0.01
+    highest: float = 4.0
 
     def draw(self, seen: FrameResult) -> Picture:
         rows, columns = seen.frame.shape[:2]
@@ -106,7 +106,7 @@ class Storyboard:
         left, height = MARGIN + 84, 84
         span = width - left - MARGIN
         sheet.text("Surprise", top + 12, MARGIN, self.theme.ink, size=13, bold=True, anchor="lm")
-        sheet.text(f"top {self.highest:.2g}", top + 31, MARGIN, self.theme.faint, size=10, anchor="lm")
+        sheet.text(f"top {self.highest:.0f} bits", top + 31, MARGIN, self.theme.faint, size=10, anchor="lm")
         sheet.box(top, left, height, span, self.theme.card, radius=6)
         window = self.surprise.maxlen or WINDOW
         start = window - len(values)

@@ -16,7 +16,7 @@ COLUMNS = (
     "frame", "seconds", "slot", "bound", "screen",
     "y", "x",                       # percept position in [-1, 1]
     "row", "column",                # the same in pixels of the source's picture
-    "size", "priority", "occlusion", "gate_gestalt", "gate_position", "surprise",
+    "size", "priority", "occlusion", "gate_gestalt", "gate_position", "surprise", "slot_error",
     "visible_pixels", "whole_pixels",   # areas of the object at the network's size
 )
 
@@ -39,7 +39,7 @@ class Table:
                 *(f"{value:.2f}" for value in places[slot]),
                 f"{float(percept.size[slot]):.5f}", f"{float(percept.priority[slot]):.5f}",
                 f"{float(seen.occlusion[slot]):.4f}", *(f"{value:.4f}" for value in seen.gate[slot].tolist()),
-                f"{float(seen.surprise[slot]):.6f}",
+                f"{float(seen.surprise[slot]):.3f}", f"{float(seen.slot_error[slot]):.6f}",
                 int((visible[slot] > 0.5).sum()), int((seen.belief.whole_masks[0, slot] > 0.5).sum()),
             ))
 

@@ -17,7 +17,7 @@ from loci_looped.viz.colours import hexadecimal, slot_colour, slot_name
 from loci_looped.viz.history import History
 
 QUANTITIES = (
-    ("surprise", "surprise", "slot error"),
+    ("surprise", "surprise", "bits"),
     ("occlusion", "hidden", "share of object"),
     ("gate_position", "position gate", "open"),
     ("gate_gestalt", "gestalt gate", "open"),

@@ -11,15 +11,18 @@ import torch
 from numpy.typing import NDArray
 
 from loci_looped.configs.scenes import FIRST_VALIDATION_SEED
+from loci_looped.configs.surprise import ROUGH
 from loci_looped.data.clip import Clip
 from loci_looped.data.coordinates import Size
 from loci_looped.data.store.clip_cache import cached_clip
 from loci_looped.data.store.clip_spec import ClipSpec
 from loci_looped.inference.pixels import backgrounds_of, frames_at
 from loci_looped.inference.run import scan
+from loci_looped.inference.surprise import Surprise
+from loci_looped.inference.surprised_model import SurprisedModel, SurprisedState
 from loci_looped.inference.video_model import LociVideoModel
 from loci_looped.model.loci import LociLooped
-from loci_looped.model.state import LociState, StepOutput
+from loci_looped.model.state import StepOutput
 
 Floats = NDArray[np.float64]
 SEEDS = tuple(range(FIRST_VALIDATION_SEED, FIRST_VALIDATION_SEED + 10))
@@ -28,8 +31,8 @@ SEEDS = tuple(range(FIRST_VALIDATION_SEED, FIRST_VALIDATION_SEED + 10))
 
 @dataclass(frozen=True)
 class SurpriseRatios:
-    """For each scene: the peak of surprise about an object that vanishes over its peak when it comes out; NaN where no
-    slot ever held it."""
+    """For each scene: the peak of surprise, in bits, about an object that vanishes over its peak when it comes out (one
+    bit if it is less: every second ordinary film has that); NaN where no slot ever held it."""
 
     seeds: tuple[int, ...]
     ratios: tuple[float, ...]
@@ -70,8 +73,13 @@ def surprise_ratios(model: LociLooped, seeds: Sequence[int] = SEEDS) -> Surprise
         peaks.append([
             peak(surprises[:, b], overlaps[b, thing], first, ends[b]) for b, (thing, first) in enumerate(things)
         ])
-    ratios = tuple(vanished / max(usual, 1e-9) for usual, vanished in zip(*peaks, strict=True))
+    ratios = tuple(ratio(vanished, usual) for usual, vanished in zip(*peaks, strict=True))
     return SurpriseRatios(tuple(seeds), ratios)
+
+
+def ratio(vanished: float, usual: float) -> float:
+    """Of two surprises in bits; less than one bit counts as one."""
+    return max(vanished, 1.0) / max(usual, 1.0) if math.isfinite(vanished + usual) else math.nan
 
 
 def peak(surprise: Floats, overlap: Floats, first: int, end: int) -> float:
@@ -98,15 +106,15 @@ def _removed(clip: Clip) -> tuple[int, int]:
 @torch.no_grad()
 def _watched(model: LociLooped, clips: Sequence[Clip]) -> tuple[Floats, Floats]:
     """(T, B, K) surprise of slots that hold something, and (B, O, K) pixels that objects and slots shared in sight."""
-    video_model = LociVideoModel(model.eval())
+    video_model = SurprisedModel(LociVideoModel(model.eval()), model.surprise_scale or ROUGH)
 
-    def step(t: int, state: LociState) -> tuple[LociState, StepOutput]:
-        return video_model.observe(frames_at(clips, t), state)
+    def step(t: int, state: SurprisedState) -> tuple[SurprisedState, tuple[StepOutput, Surprise]]:
+        following, output, surprise = video_model.observe(frames_at(clips, t), state)
+        return following, (output, surprise)
 
     surprises, overlaps = [], 0.0
-    for t, output in scan(step, video_model.initial(backgrounds_of(clips)), range(len(clips[0]))):
-        numbers = 3 * clips[0].size[0] * clips[0].size[1]       # the network gives the mean over all of a frame
-        surprises.append((output.surprise * output.bound * numbers).cpu().numpy().astype(np.float64))
+    for t, (output, surprise) in scan(step, video_model.initial(backgrounds_of(clips)), range(len(clips[0]))):
+        surprises.append((surprise.slots * output.bound).cpu().numpy().astype(np.float64))
         shown = (output.present.visible_masks > 0.5) & output.bound[..., None, None]
         truth = np.stack([clip.known_truth().visible_masks[t] for clip in clips])
         overlaps = overlaps + np.einsum("bohw,bkhw->bok", truth.astype(np.float64), shown.cpu().numpy())

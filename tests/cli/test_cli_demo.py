@@ -17,18 +17,19 @@ from loci_looped.viz.typical import SurpriseRatios, end_of, peak, surprise_ratio
 
 
 def test_the_sentences_say_what_was_measured_whether_it_flatters_or_not() -> None:
-    good = Numbers(seed=7, frames=160, hidden_frames=29, hidden_error=3.5, removed_at=30, surprise_control=0.01,
-                   surprise_vanished=0.05).sentences()
-    assert "keeps it in mind" in good and "5.0 times as large" in good and "3.5 %" in good
-    bad = Numbers(7, 160, 29, 25.0, 30, 0.05, 0.01).sentences()
-    assert "loses it" in bad and "no larger than" in bad
+    good = Numbers(seed=7, frames=160, hidden_frames=29, hidden_error=3.5, removed_at=30, surprise_control=2.0,
+                   surprise_vanished=10.0).sentences()
+    assert "keeps it in mind" in good and "3.5 %" in good
+    assert "10.0 bits (one ordinary film in 1024" in good and "5.0 times its peak of 2.0" in good
+    bad = Numbers(7, 160, 29, 25.0, 30, 5.0, 1.0).sentences()
+    assert "loses it" in bad and "no more than (x 0.20)" in bad
     assert "no slot ever holds something that is not there" in good
-    ghost = Numbers(7, 160, 29, 3.5, 30, 0.01, 0.05, phantom_frames=4).sentences()
+    ghost = Numbers(7, 160, 29, 3.5, 30, 2.0, 10.0, phantom_frames=4).sentences()
     assert "In 4 of the first film's frames some slot holds a phantom" in ghost
     ratios = SurpriseRatios((3, 4, 5, 6), (2.0, 1.5, math.nan, 7.5))
     assert ratios.typical == 3
     assert "Over 4 scenes (seeds 3 to 6; in 3 of them a slot held the object)" in ratios.sentence()
-    told = Numbers(7, 160, 29, 3.5, 30, 0.01, 0.05, 0, ratios).sentences()
+    told = Numbers(7, 160, 29, 3.5, 30, 2.0, 10.0, 0, ratios).sentences()
     assert "between 1.5 and 7.5, in the middle at 2.0" in told
     lost = Numbers(7, 160, 0, math.nan, 30, math.nan, math.nan).sentences()
     assert "Is it trained?" in lost and "nan" not in lost

@@ -61,7 +61,7 @@ def test_watching_is_stepping(model: LociLooped, frames: np.ndarray) -> None:
             outputs.append(output)
     for seen, output in zip(watch(model, frames, background=background), outputs, strict=True):
         assert torch.equal(seen.output.percept.position, output.percept.position)
-        assert torch.equal(seen.output.surprise, output.surprise)
+        assert torch.equal(seen.output.slot_error, output.slot_error)
 
 
 def test_films_folders_arrays_and_tensors_are_the_same_to_it(

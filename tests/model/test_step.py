@@ -60,7 +60,7 @@ def test_observe_is_step_after_step(scene: Any, distance: Distance) -> None:
         steps.append(out)
     end, stacked = scene.model.observe(scene.video, begin)
     assert distance(end, state) == 0
-    assert distance(stacked.surprise, torch.stack([out.surprise for out in steps], 1)) == 0
+    assert distance(stacked.slot_error, torch.stack([out.slot_error for out in steps], 1)) == 0
 
 
 @torch.no_grad()
@@ -196,7 +196,7 @@ def test_blackout_is_a_black_frame_without_error(scene: Any, distance: Distance)
     dark = torch.tensor([True, False])
     _, half = scene.model.step(scene.video[:, 5], state, Regime(blackout=dark))
     _, lit = scene.model.step(scene.video[:, 5], state)
-    assert not half.error[0].any() and not half.surprise[0].any()
+    assert not half.error[0].any() and not half.slot_error[0].any()
     assert distance(half.element(1), lit.element(1)) == 0
     _, black = scene.model.step(torch.zeros_like(scene.video[:, 5]), state)
     assert distance(half.element(0).error, black.element(0).error) > 0, "a black frame alone would bring an error map"

@@ -56,7 +56,8 @@ def test_each_switch_changes_the_fields_it_names_and_no_budget(ablation: ModuleT
             word.removeprefix("--").replace("no-", "").replace("-", "_")
             for word in shlex.split(row.switch.flags) if word.startswith("--")
         }
-        assert changed == named | {"seed", "validation_scenes", "rehearsal.rounds_at"}
+        assert changed - {"rehearsal.updates"} == named | {"seed", "validation_scenes", "rehearsal.rounds_at"}
+        assert config.rehearsal.updates == ablation.UPDATES or not config.rehearsal.rounds
         assert line.start_update == (row.switch.begins or None)
 
 
@@ -64,7 +65,10 @@ def test_a_branch_begins_before_anything_is_rehearsed(ablation: ModuleType) -> N
     plain = recipe(ablation.RECIPE)
     assert min(plain.rehearsal.rounds_at) == ablation.SEES == plain.curriculum.updates
     later = {switch.name for switch in ablation.SWITCHES if switch.begins == ablation.SEES}
-    assert {switch.name for switch in ablation.SWITCHES} - later == {"attention"}       # its weights are not there
+    assert {switch.name for switch in ablation.SWITCHES} - later == {"attention", "rehearsal"}
+    begins = {switch.name: switch.begins for switch in ablation.SWITCHES}
+    assert begins["attention"] == ablation.NOISE            # its weights are not there
+    assert begins["rehearsal"] == ablation.DRAWS == plain.curriculum.still_until       # something must be left to do
 
 
 def test_a_row_without_fields_is_the_unchanged_run_used_in_another_way(ablation: ModuleType) -> None:
@@ -77,7 +81,15 @@ def test_the_unchanged_row_is_the_recipe_with_the_common_budget(ablation: Module
     config, line = _config(ablation.Row(ablation.UNCHANGED, 1).training())
     assert line.start_from is None
     changed = {change.split(":")[0] for change in differences(recipe(ablation.RECIPE), config)}
-    assert changed == {"seed", "validation_scenes", "rehearsal.rounds_at"}
+    assert changed == {"seed", "validation_scenes", "rehearsal.rounds_at", "rehearsal.updates"}
+
+
+def test_runs_of_the_recipe_that_are_there_can_be_begun_with(ablation: ModuleType, tmp_path: Path) -> None:
+    (tmp_path / "seen-1").mkdir()
+    for switch in (ablation.UNCHANGED, ablation.SWITCHES[-1]):
+        _, line = _config(ablation.Row(switch, 1, "seen-1").training())
+        assert line.start_from is not None and str(line.start_from) == "seen-1"
+        assert line.start_update == ablation.SEES
 
 
 def test_what_is_missing_is_done_once_and_a_row_that_fails_is_told(

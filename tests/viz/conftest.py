@@ -9,6 +9,7 @@ import pytest
 import torch
 
 from loci_looped.inference.belief import Belief
+from loci_looped.inference.surprise import Surprise
 from loci_looped.inference.watch import FrameResult
 from loci_looped.model.state import Decoded, SlotCodes, StepOutput
 
@@ -39,12 +40,13 @@ def moment(column: float = 30.0, number: int = 0, surprise: float = 0.0) -> Fram
     output = StepOutput(
         sensed=codes, percept=codes, predicted=codes, previous=codes, gate=torch.tensor([[[0.4, 0.9]] * 3]),
         present=full, next_frame=full, occlusion=hidden, occlusion_next=hidden, assigned=bound, bound=bound,
-        visibility=hidden, error=torch.zeros(1, 1, height, width), surprise=torch.full((1, 3), surprise / (3 * 2400)),
+        visibility=hidden, error=torch.zeros(1, 1, height, width), slot_error=torch.zeros(1, 3),
         objects_before=belief.whole_colours, objects_after=None,
     )
     frame = (full.frame[0].permute(1, 2, 0) * 255).round().to(torch.uint8).numpy()
     behind = np.full((height, width, 3), 128, np.uint8)
-    return FrameResult(number, number / 8.0, frame, frame, behind, frame, output, belief, screen=SCREEN)
+    amazement = Surprise(torch.full((1, 3), surprise), torch.zeros(1))
+    return FrameResult(number, number / 8.0, frame, frame, behind, frame, output, belief, amazement, screen=SCREEN)
 
 
 @pytest.fixture

@@ -20,9 +20,9 @@ def test_every_picture_of_a_film_has_the_same_size_and_they_move(make_moment: Ca
 def test_the_storyboard_remembers_only_a_little(make_moment: Callable[..., FrameResult]) -> None:
     board = Storyboard(surprise=deque(maxlen=12))
     for number in range(20):
-        board.draw(make_moment(30.0, number, surprise=0.5 if number == 3 else 0.1))
+        board.draw(make_moment(30.0, number, surprise=7.5 if number == 3 else 0.1))
     assert len(board.trail) == TRAIL and len(board.surprise) == 12
-    assert abs(board.highest - 0.5) < 1e-3
+    assert abs(board.highest - 7.5) < 1e-3
 
 
 def test_a_trail_is_drawn_behind_a_moving_object(make_moment: Callable[..., FrameResult]) -> None:

@@ -42,7 +42,7 @@ export class Curves {
     pen.clearRect(0, 0, canvas.width, canvas.height);
     const span = this.span(), wide = canvas.width - 2 * LEFT;
     const x = (frame) => LEFT + frame / (span - 1) * wide;
-    const top = Math.max(.02, ...reference, ...frames.map((f) => Math.max(0, ...f.slots.map((s) => (s.bound ? s.surprise : 0)))));
+    const top = Math.max(4, ...reference, ...frames.map((f) => Math.max(0, ...f.slots.map((s) => (s.bound ? s.surprise : 0)))));
     const gap = GAP * ratio, unit = (canvas.height - ROWS.length * gap) / ROWS.reduce((sum, row) => sum + row.height, 0);
     let base = 0;
     ROWS.forEach((row, index) => {

@@ -7,7 +7,7 @@ const EYE = '<svg viewBox="0 0 20 20" aria-hidden="true"><path d="M2 10c3.5-6 12
 
 const BARS = [
   ["hidden", "how much of the object is hidden"], ["position", "how far the gate for the position is open: 0 is pure imagination"],
-  ["gestalt", "how far the gate for the gestalt is open: 0 is pure imagination"], ["surprise", "how badly the prediction for this frame failed"],
+  ["gestalt", "how far the gate for the gestalt is open: 0 is pure imagination"], ["surprise", "in bits: one ordinary film in 2^bits holds something as unusual"],
 ];
 
 export class Mind {
@@ -135,7 +135,7 @@ export class Mind {
     [slot.occlusion, slot.gate[1], slot.gate[0], slot.surprise / scale].forEach((value, i) => {
       card.fills[i].style.width = slot.bound ? `${Math.min(100, 100 * value).toFixed(0)}%` : "0";
       const number = i === 3 ? slot.surprise : value;
-      card.numbers[i].textContent = slot.bound ? (i === 3 ? number.toFixed(3) : number.toFixed(2)) : "";
+      card.numbers[i].textContent = slot.bound ? (i === 3 ? number.toFixed(1) : number.toFixed(2)) : "";
     });
   }
 

@@ -21,6 +21,7 @@ from loci_looped.configs.experiments import (
 )
 from loci_looped.configs.network import Placement
 from loci_looped.configs.scenes import FIRST_VALIDATION_SEED, VIOLATIONS, BallsScenario, ViolationKind
+from loci_looped.configs.surprise import ROUGH, SurpriseScale
 from loci_looped.data.store.clip_cache import ProgressCallback, no_progress
 from loci_looped.data.store.clip_spec import AnyClipSpec, ClipSpec
 from loci_looped.evaluation.evaluated_model import EvaluatedModel
@@ -163,7 +164,17 @@ class Evaluation:
                 self.scored += put_violations(
                     self.results, self._case("violations", model, gate), model, gate, pairs, batch=options.batch,
                     workers=options.workers, on_progress=self.on_progress, seed=options.seed,
+                    scale=self._scale(model),
                 )
+
+    def _scale(self, model: EvaluatedModel) -> SurpriseScale | None:
+        """What is ordinary to the network; None for what has no surprise in bits."""
+        if not isinstance(model.network, LociLooped):
+            return None
+        if model.network.surprise_scale is None:
+            self.results.warn(f"What is ordinary to {model.name} has not been measured, so its surprise is told by a "
+                              f"rough scale: measure it with `loci calibrate {model.name}`.")
+        return model.network.surprise_scale or ROUGH
 
     def _interruptions(self) -> None:
         model, options = self._alone(), self.options

@@ -46,6 +46,8 @@ class Recording:
     slot_errors: Floats | None      # (T, K) the paper's S of the next frame
     frame_errors: Floats | None     # (T,) mean squared error of the next frame
     believed_areas: Floats | None = None    # (T, K) pixels of the object as believed, painted alone
+    surprise: Floats | None = None  # (T, K) in bits, of the frame in whose row it stands
+    unexpected: Floats | None = None    # (T,) likewise
 
     def track(self) -> Track:
         """For the tracking figures; refuses positions that are not numbers."""
@@ -81,7 +83,8 @@ def record(model: VideoModel[Any], clips: Sequence[Clip]) -> list[Recording]:
             occlusion=over_time("occlusion", b), gate=over_time("gate", b),
             object_areas=over_time("object_areas", b), visible_areas=over_time("visible_areas", b),
             slot_errors=over_time("slot_errors", b), frame_errors=over_time("frame_errors", b),
-            believed_areas=over_time("believed_areas", b),
+            believed_areas=over_time("believed_areas", b), surprise=over_time("surprise", b),
+            unexpected=over_time("unexpected", b),
         )
         for b in range(len(clips))
     ]
@@ -108,6 +111,7 @@ def _said(slots: Slots, coming: Tensor | None) -> dict[str, Tensor | None]:
         "gate": slots.gate, "object_areas": None if masks is None else masks.sum(dim=(2, 3)),
         "visible_areas": areas, "slot_errors": errors, "frame_errors": frame_errors,
         "believed_areas": None if believed is None else (believed > 0.5).sum(dim=(2, 3)),
+        "surprise": slots.surprise, "unexpected": slots.unexpected,
     }
 
 

@@ -6,11 +6,14 @@ import csv
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from loci_looped.baselines.protocol import VideoModel
 from loci_looped.configs.experiments import BATCH
+from loci_looped.configs.surprise import SurpriseScale
 from loci_looped.data.clip import Clip, Event, ObjectTruth
 from loci_looped.data.store.clip_cache import ProgressCallback, cached_clip, fill_cache, no_progress
 from loci_looped.data.store.clip_spec import AnyClipSpec
@@ -22,6 +25,8 @@ from loci_looped.evaluation.metrics.boxes import gap_to_screen
 from loci_looped.evaluation.metrics.mota import MotCounts, count_events
 from loci_looped.evaluation.metrics.phantoms import phantoms
 from loci_looped.evaluation.metrics.tracking import TrackingTable, of_object, successes, tracking_table
+from loci_looped.inference.surprised_model import SurprisedModel
+from loci_looped.inference.video_model import LociVideoModel
 from loci_looped.model import GateKind
 from loci_looped.utils.atomic import replacing
 from loci_looped.utils.errors import LociError
@@ -119,9 +124,9 @@ def _as_released(
 
 def watch_and_score(
     evaluated: EvaluatedModel, specs: Sequence[AnyClipSpec], gate: GateKind, *, batch: int = BATCH, workers: int = 1,
-    on_progress: ProgressCallback = no_progress, label: str = "",
+    on_progress: ProgressCallback = no_progress, label: str = "", scale: SurpriseScale | None = None,
 ) -> tuple[list[ScoredClip], list[str]]:
-    """Every clip that can be scored, and a sentence for each that cannot."""
+    """Every clip that can be scored, and a sentence for each that cannot. With a `scale`, surprise is told in bits."""
     if not specs:
         raise LociError("The test set is empty: ask for one scene or more.")
     fill_cache(specs, workers, on_progress)
@@ -140,7 +145,10 @@ def watch_and_score(
         for length in sorted({len(clips[index]) for index in usable}):
             chosen = [index for index in usable if len(clips[index]) == length]
             together = [clips[index] for index in chosen]
-            recordings = record(evaluated.video_model(together, gate), together)
+            model: VideoModel[Any] = evaluated.video_model(together, gate)
+            if scale is not None and isinstance(model, LociVideoModel):
+                model = SurprisedModel(model, scale)
+            recordings = record(model, together)
             for index, recording in zip(chosen, recordings, strict=True):
                 try:
                     answers[index] = score(name, clips[index], recording)

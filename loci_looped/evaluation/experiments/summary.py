@@ -131,7 +131,7 @@ def _surprise(results: Results) -> list[Table]:
         ]
         if accuracies:
             title = "Matched pairs: how often the impossible film surprises more, in % with 95 % interval (chance: 50)"
-            tables.append((title, ["violation", "by slot error", "by frame error", "pairs"], accuracies))
+            tables.append((title, ["violation", *MEASURES, "pairs"], accuracies))
     return tables
 
 
@@ -148,9 +148,13 @@ def _windows(results: Results, case: Case) -> Cells:
 
 
 def accuracy_cells(results: Results, case: Case) -> list[str]:
-    """Of matched pairs of one violation: accuracy by slot error, by frame error, and how many pairs."""
-    slot, frame = (results.find(case, f"{measure}_accuracy") for measure in ("slot", "frame"))
-    return [interval(slot), interval(frame), "–" if slot is None else str(slot.n)]
+    """Of matched pairs of one violation: accuracy by each of `MEASURES`, and how many pairs."""
+    rows = [results.find(case, f"{measure}_accuracy") for measure in ("bits", "peak", "slot", "frame")]
+    return [*(interval(row) for row in rows), "–" if rows[2] is None else str(rows[2].n)]
+
+
+MEASURES = ("by all bits", "by most bits", "by slot error", "by frame error")
+"""How the two films of a pair are compared, in the order of `accuracy_cells`."""
 
 
 INTERRUPTIONS = (

@@ -18,6 +18,8 @@ from loci_looped.data.store.clip_spec import ClipSpec, StoredClip
 from loci_looped.utils.errors import LociError
 
 SetName = Literal["control", "surprise"]
+FIRST_ORDINARY, ORDINARY = 2000, 128
+"""Seeds of the scenes by which surprise is calibrated."""
 
 
 @dataclass(frozen=True)
@@ -62,6 +64,11 @@ def vanish_specs(wanted: Composition, size: Size, seed: int = 0) -> list[ClipSpe
     kinds = ["vanish-control"] * wanted.two_movers + ["vanish-control-1"] * wanted.one_mover
     kinds += ["vanish-surprise"] * wanted.surprise
     return [ClipSpec(kind, seed + offset, size) for offset, kind in enumerate(kinds)]
+
+
+def ordinary_specs(size: Size, count: int = ORDINARY) -> list[ClipSpec]:
+    """Control scenes in which nothing odd happens, neither tested nor validated on: what is ordinary (`calibrate`)."""
+    return [ClipSpec("vanish-control", number, size) for number in range(FIRST_ORDINARY, FIRST_ORDINARY + count)]
 
 
 def pair_specs(kind: ViolationKind, count: int, size: Size, seed: int = 0) -> list[tuple[ClipSpec, ClipSpec]]:

@@ -1,8 +1,9 @@
 """Matched pairs: of two clips that differ by one impossible event behind a screen, which surprises the network more?
 
-Chance is one half. Two measures, both the largest value from the event on: the paper's slot error over all slots that
-hold no screen, and the error of the whole predicted frame, which also notices what no slot expects (an object that
-appears from nowhere is in nobody's mask).
+Chance is one half. Surprise in bits (`inference/surprise.py`) is judged by its largest value from the event on, and by
+the sum of all bits beyond the first, which also hears what goes on for a while; one bit is what every second ordinary
+film reaches. Beside it the errors, both by their largest value: the paper's slot error over all slots that hold no
+screen, and the error of the whole predicted frame.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import numpy as np
 
 from loci_looped.configs.experiments import BATCH
 from loci_looped.configs.scenes import VIOLATIONS, ViolationKind
+from loci_looped.configs.surprise import SurpriseScale
 from loci_looped.data.coordinates import Size
 from loci_looped.data.store.clip_cache import ProgressCallback, no_progress
 from loci_looped.data.store.clip_spec import ClipSpec
@@ -25,7 +27,12 @@ from loci_looped.evaluation.metrics.statistics import pairwise_accuracy
 from loci_looped.model import GateKind
 from loci_looped.utils.errors import LociError
 
-PROTOCOLS = {"slot": "violations/peak-slot-error-from-event", "frame": "violations/peak-frame-error-from-event"}
+PROTOCOLS = {
+    "bits": "violations/sum-of-bits-beyond-one-from-event", "peak": "violations/peak-bits-from-event",
+    "slot": "violations/peak-slot-error-from-event", "frame": "violations/peak-frame-error-from-event",
+}
+USUAL = 1.0
+"""Bits that every second ordinary film reaches."""
 
 
 @dataclass(frozen=True)
@@ -45,26 +52,28 @@ def all_pairs(count: int, size: Size, seed: int, kinds: Sequence[ViolationKind] 
 def put_violations(
     results: Results, case: Case, evaluated: EvaluatedModel, gate: GateKind, pairs: Sequence[Pairs], *,
     batch: int = BATCH, workers: int = 1, on_progress: ProgressCallback = no_progress, seed: int = 0,
+    scale: SurpriseScale | None = None,
 ) -> list[ScoredClip]:
     """Accuracy with its bootstrap interval for each kind and for all together; returns the watched clips."""
     unique = {spec.key(): spec for group in pairs for pair in group.specs for spec in pair}
     scored, failures = watch_and_score(
         evaluated, list(unique.values()), gate, batch=batch, workers=workers, on_progress=on_progress,
-        label=f"watching pairs, {evaluated.label(gate)}",
+        label=f"watching pairs, {evaluated.label(gate)}", scale=scale,
     )
     for sentence in failures:
         results.fail(sentence)
     # Clips that could not be scored are missing, so the others are found again by source and seed.
     found = {(clip.source, clip.seed): clip for clip in scored}
     by_key = {key: found.get((spec.source, spec.seed)) for key, spec in unique.items()}
-    everything: dict[str, list[tuple[float, float]]] = {name: [] for name in PROTOCOLS}
+    measures = [name for name in PROTOCOLS if name in ("slot", "frame") or scale is not None]
+    everything: dict[str, list[tuple[float, float]]] = {name: [] for name in measures}
     for group in pairs:
         watched = [(by_key[control.key()], by_key[violation.key()]) for control, violation in group.specs]
         whole = [(usual, strange) for usual, strange in watched if usual is not None and strange is not None]
         if not whole:
             results.warn(f"{case}: none of the {group.kind} pairs could be scored.")
             continue
-        for name in PROTOCOLS:
+        for name in measures:
             values = [(surprise(usual, strange, name), surprise(strange, strange, name)) for usual, strange in whole]
             everything[name] += values
             _put(results, case.under(group.kind), values, name, seed)
@@ -85,6 +94,10 @@ def surprise(clip: ScoredClip, violation: ScoredClip, measure: str) -> float:
     event = next(event.frame for event in violation.events if event.kind == "violation")
     first = max(0, event - 1)           # the prediction for the frame of the event is made one frame before
     said = clip.recording
+    if measure in ("bits", "peak"):
+        assert said.surprise is not None and said.unexpected is not None
+        bits = np.maximum(np.where(said.present, said.surprise, 0.0).max(axis=1), said.unexpected)[event:]
+        return float(bits.max() if measure == "peak" else np.maximum(bits - USUAL, 0).sum())
     if said.slot_errors is None or said.frame_errors is None:
         raise LociError("Surprise needs a predicted frame, but this model predicts none: evaluate a network instead.")
     if measure == "frame":

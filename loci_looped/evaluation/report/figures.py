@@ -99,17 +99,18 @@ def _of_case(results: Results, case: Case) -> list[Drawing]:
 
 
 def violation_figures(results: Results, gate: str) -> list[Drawing]:
-    bars = []
+    bars: list[Bar] = []
     for case in results.cases("violations", "slot_accuracy"):
-        for measure, colour in (("slot", 1), ("frame", 2)):
+        for measure, colour in (("bits", 3), ("slot", 1), ("frame", 2)):
             row = results.find(case, f"{measure}_accuracy")
             if row is not None and case.gate == gate:
-                words = case.condition[0] if measure == "slot" else ""
+                words = case.condition[0] if not bars or bars[-1].colour == 2 else ""
                 bars.append(Bar(words, row.value, row.low, row.high, colour))
     if not bars:
         return []
     return [Bars(
-        "Which of two matched films surprises more?", bars, 50.0, legend=[("by slot error", 1), ("by frame error", 2)],
+        "Which of two matched films surprises more?", bars, 50.0,
+        legend=[("in bits", 3), ("by slot error", 1), ("by frame error", 2)],
         note="Share of pairs in which the impossible film does, with 95 % intervals. The dashed line is chance.",
     )]
 

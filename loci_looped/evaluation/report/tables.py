@@ -13,6 +13,7 @@ from loci_looped.evaluation.experiments.rollout import GUESSES, LENGTHS
 from loci_looped.evaluation.experiments.summary import (
     INTERRUPTIONS,
     INTERRUPTIONS_RELEASED,
+    MEASURES,
     OFFICIAL,
     TRACKING,
     accuracy_cells,
@@ -208,10 +209,11 @@ def _violations(found: Sequence[Results]) -> Table | None:
         return None
     return Table(
         "surprise", "Matched pairs: how often the impossible film surprises more (%, chance is 50)",
-        ["violation", "model", "by slot error", "by frame error", "pairs"],
+        ["violation", "model", *MEASURES, "pairs"],
         [Group("Share with its 95 % bootstrap interval", rows)],
-        "Two films are equal until something impossible happens behind the screen in one of them. Surprise is the "
-        "largest error from that moment on: of a slot that holds no screen, or of the whole predicted frame.",
+        "Two films are equal until something impossible happens behind the screen in one of them. From that moment on: "
+        "surprise in bits (one ordinary film in 2^b holds something as unusual), all of it beyond one bit, and where "
+        "it is largest; and the largest error of a slot that holds no screen, or of the whole predicted frame.",
         **_sourced(found, "violations"),
     )
 
