@@ -146,12 +146,12 @@ def _pixel_centres(size: int, like: Tensor) -> Tensor:
     return (2 * torch.arange(size, dtype=like.dtype, device=like.device) + 1) / size - 1
 
 
-def centring(output: StepOutput, above: float = 0.0) -> Tensor:
+def centring(output: StepOutput, above: float = 0.0, cut_off_above: float = 0.5) -> Tensor:
     """Beyond the paper: the place code should be the middle of the whole-object mask, not just near it.
 
     Only what is wholly in sight says where its middle is: the visible part of what a screen or the image's border cuts
-    off lies beside it. Nor do pixels of the mask up to `above`: a faint haze over the whole picture weighs as much as
-    a small object.
+    off lies beside it; cut off is what shows more than `cut_off_above` there. Nor do pixels of the mask up to `above`:
+    a faint haze over the whole picture weighs as much as a small object.
     """
     masks = output.present.object_masks
     counted = masks * (masks > above)
@@ -160,7 +160,7 @@ def centring(output: StepOutput, above: float = 0.0) -> Tensor:
     y = (counted.sum(3) * rows).sum(2) / weight
     x = (counted.sum(2) * columns).sum(2) / weight
     off = (output.sensed.position - torch.stack([y, x], dim=-1)).square().sum(-1)
-    whole = (output.occlusion < WHOLLY_SEEN) & (outermost(masks).amax(-1) < 0.5)
+    whole = (output.occlusion < WHOLLY_SEEN) & (outermost(masks).amax(-1) <= cut_off_above)
     seen = (output.bound & whole).to(off.dtype)
     return ((off * seen).sum(1) / (seen.sum(1) + 1)).mean()
 
