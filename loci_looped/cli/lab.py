@@ -14,7 +14,7 @@ from loci_looped.utils.errors import LociError
 class Arguments:
     """Serve the lab on this machine; open the address it prints. Stop it with Ctrl-C."""
 
-    network: str = "adept-small"
+    network: str = "adept-learnt"
     """A shipped network, or the folder of a network or of a training run."""
     port: int = 8642
     """0 takes any free one."""
