@@ -15,7 +15,6 @@ from toy_diary import NETWORK
 from loci_looped.configs.rehearsal import RehearsalConfig
 from loci_looped.configs.training import DataConfig, TrainConfig
 from loci_looped.data.store.clip_file import save_clip
-from loci_looped.training import loop
 from loci_looped.training.log import RunLog, read_log
 from loci_looped.training.loop import Trainer
 
@@ -161,14 +160,3 @@ def test_the_last_rounds_are_averaged_in_the_end(rehearsing: TrainConfig, tmp_pa
         now, last = rounds._learnt(), ends[-averaged:]
         assert all(torch.allclose(now[name], sum(end[name] for end in last) / averaged) for name in now)
     assert any(not torch.equal(ends[-1][name], ends[-2][name]) for name in ends[-1])
-
-
-def test_diaries_may_be_of_films_of_their_own(
-    rehearsing: TrainConfig, changed: Callable[..., Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(loop, "open_dataset", lambda config, size: config.data)
-    generated = changed(rehearsing, **{"data.folder": "", "data.clips": 40})
-    opened: Any = Trainer(generated, tmp_path)._rehearsed_clips(120)
-    assert opened == dataclasses.replace(generated.data, clips=120)         # the same scenes, and more of them
-    assert Trainer(generated, tmp_path)._rehearsed_clips(0) is None
-    assert rehearsing.data.folder and Trainer(rehearsing, tmp_path)._rehearsed_clips(120) is None
