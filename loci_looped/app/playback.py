@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,6 +37,9 @@ class Playback(Protocol):
 
     def view(self, number: int) -> bytes:
         """The same moment as a larger picture for people, JPEG."""
+
+    def things(self, number: int) -> list[dict[str, Any]]:
+        """How things are at that moment, where the page cannot know it by itself."""
 
 
 def jpeg(picture: Picture) -> bytes:
@@ -73,6 +76,10 @@ class ScenePlayback:
         # While it runs there is time for one ray per pixel; the first picture is looked at for longer.
         return view_of(self.scene, number * STRIDE, self.view_size, samples=1 if number else 3)
 
+    def things(self, number: int) -> list[dict[str, Any]]:
+        del number              # movers go straight on: the page knows where they are
+        return []
+
 
 def view_of(scene: Scene, frame: int, size: Size, samples: int) -> bytes:
     """A picture of the scene without image noise, which only the network needs."""
@@ -100,6 +107,10 @@ class ClipPlayback:
 
     def view(self, number: int) -> bytes:
         return self.views[number]
+
+    def things(self, number: int) -> list[dict[str, Any]]:
+        del number
+        return []
 
     def check(self, size: Size) -> None:
         if self.frames.shape[1:3] != size:

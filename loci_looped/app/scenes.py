@@ -83,6 +83,14 @@ def example(name: str, seed: int) -> Scene:
 EXAMPLES = ("one ball", "crossing", "training", *VIOLATIONS)
 
 
+def limits(settings: Settings) -> dict[str, int]:
+    """What the page may ask for."""
+    return {
+        "movers": settings.scene_movers, "frames": settings.scene_frames, "upload": settings.upload_bytes,
+        "clip_frames": settings.clip_frames,
+    }
+
+
 def options(settings: Settings) -> dict[str, Any]:
     """What the page needs to know to draw and edit scenes."""
     camera = Backdrop().camera
@@ -96,9 +104,6 @@ def options(settings: Settings) -> dict[str, Any]:
             "position": list(camera.position), "axes": camera.axes().tolist(), "focal": camera.focal / REFERENCE_WIDTH,
         },
         "view": list(settings.view),
-        "limits": {
-            "movers": settings.scene_movers, "frames": settings.scene_frames, "upload": settings.upload_bytes,
-            "clip_frames": settings.clip_frames,
-        },
+        "limits": limits(settings),
         "opening": describe(opening_scene()),
     }

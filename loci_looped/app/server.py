@@ -20,11 +20,12 @@ from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from loci_looped.app.clips import ClipStore
 from loci_looped.app.guard import Guard
-from loci_looped.app.scenes import example, options
+from loci_looped.app.scenes import limits
 from loci_looped.app.session import Session
 from loci_looped.app.settings import Settings
 from loci_looped.app.wire import pack, read_request
-from loci_looped.data.scenes.scene_json import describe
+from loci_looped.app.worlds import world_called
+from loci_looped.configs.scenes import LabWorldName
 from loci_looped.model.loci import LociLooped
 from loci_looped.utils.errors import LociError
 from loci_looped.viz.colours import css, hexadecimal, slot_colour, slot_name
@@ -38,8 +39,11 @@ log = logging.getLogger("loci.lab")
 class Lab:
     """What all tabs share: the network, the films, the workers, and the count of open sessions."""
 
-    def __init__(self, model: LociLooped, settings: Settings, name: str, trained_on: str):
+    def __init__(
+        self, model: LociLooped, settings: Settings, name: str, trained_on: str, world: LabWorldName = "vanish"
+    ):
         self.model = model.eval()
+        self.scenes = world_called(world, model.config.frame, model.config.slots, settings)
         self.settings = settings
         self.name = name
         self.trained_on = trained_on
@@ -50,7 +54,8 @@ class Lab:
     def facts(self) -> dict[str, Any]:
         config = self.model.config
         return {
-            **options(self.settings), "network": self.name, "size": list(config.frame), "slots": config.slots,
+            **self.scenes.facts(), "limits": limits(self.settings), "world": self.scenes.name,
+            "network": self.name, "size": list(config.frame), "slots": config.slots,
             "gestalt": config.gestalt,
             "slot_colours": [hexadecimal(slot_colour(slot)) for slot in range(config.slots)],
             "slot_names": [slot_name(slot) for slot in range(config.slots)],
@@ -58,10 +63,11 @@ class Lab:
 
 
 def create_app(
-    model: LociLooped, settings: Settings, name: str = "a network", trained_on: str = "other films"
+    model: LociLooped, settings: Settings, name: str = "a network", trained_on: str = "other films",
+    world: LabWorldName = "vanish",
 ) -> Starlette:
     """The application; `loci lab` serves it with uvicorn."""
-    lab = Lab(model, settings, name, trained_on)
+    lab = Lab(model, settings, name, trained_on, world)
 
     async def page(request: Request) -> Response:
         return FileResponse(STATIC / "index.html")
@@ -77,8 +83,8 @@ def create_app(
         if not (seed.isdecimal() and len(seed) < 9):
             return _wrong("A seed is a whole number from 0 to 99999999.")
         try:
-            found = await asyncio.to_thread(example, request.query_params.get("name", ""), int(seed))
-            return JSONResponse(describe(found))
+            found = await asyncio.to_thread(lab.scenes.example, request.query_params.get("name", ""), int(seed))
+            return JSONResponse(found)
         except LociError as error:
             return _wrong(str(error))
 
@@ -134,7 +140,7 @@ async def _serve(socket: WebSocket, lab: Lab) -> None:
         await socket.close(FULL, "full")
         return
     lab.open_sessions += 1
-    session = Session(lab.model, lab.settings, lab.clips.find, lab.trained_on)
+    session = Session(lab.model, lab.settings, lab.clips.find, lab.trained_on, lab.scenes)
     try:
         await _converse(socket, session, lab)
     except WebSocketDisconnect:

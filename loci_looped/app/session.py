@@ -10,9 +10,10 @@ import numpy as np
 import torch
 
 from loci_looped.app.own_films import judged, occluder_part, with_occluder
-from loci_looped.app.playback import ClipPlayback, Playback, ScenePlayback, view_of
-from loci_looped.app.scenes import lab_scene
+from loci_looped.app.playback import ClipPlayback, Playback
+from loci_looped.app.screen_world import ScreenWorld
 from loci_looped.app.settings import Settings
+from loci_looped.app.things import LabWorld
 from loci_looped.app.wire import Part, numbers, pack
 from loci_looped.inference.belief import Belief, believe, implant
 from loci_looped.inference.pixels import to_bytes, to_tensor
@@ -30,9 +31,12 @@ class Session:
     """Answers requests one after the other; each answer is one packed message."""
 
     def __init__(
-        self, model: LociLooped, settings: Settings, find_clip: FindClip, trained_on: str = "other films"
+        self, model: LociLooped, settings: Settings, find_clip: FindClip, trained_on: str = "other films",
+        scenes: LabWorld | None = None,
     ):
+        """`scenes` is the kind of scenes that can be opened; without it those with a screen."""
         self.model = model
+        self.scenes: LabWorld = scenes or ScreenWorld(model.config.frame, settings)
         self.settings = settings
         self.find_clip = find_clip
         self.trained_on = trained_on
@@ -62,7 +66,7 @@ class Session:
             clip.check(self.model.config.frame)
             self.world, self.judge = with_occluder(clip, request.get("occluder")), Judge(self.trained_on)
         else:
-            self.world, self.judge = self._scene_world(request), None
+            self.world, self.judge = self.scenes.playback(request.get("scene")), None
         self.watcher, self.last, self.number = None, None, 0
         return pack(
             {"type": "opened", "length": self.world.length, "fps": self.world.fps, "size": self.model.config.frame,
@@ -72,24 +76,18 @@ class Session:
 
     def _change(self, request: Request) -> bytes:
         """The world is another one from now on; the mind stays."""
-        if not isinstance(self.world, ScenePlayback):
+        if self.world is None or isinstance(self.world, ClipPlayback):
             raise LociError("Only scenes can be changed while they run, films cannot.")
-        changed = self._scene_world(request)
-        if changed.scene.backdrop != self.world.scene.backdrop:
+        changed = self.scenes.playback(request.get("scene"))
+        if not self.scenes.same_surroundings(self.world, changed):
             raise LociError("Floor and light cannot change while the scene runs: start it anew.")
         self.world = changed
         return pack({"type": "changed", "length": changed.length})
 
-    def _scene_world(self, request: Request) -> ScenePlayback:
-        scene = lab_scene(request.get("scene"), self.settings)
-        return ScenePlayback(scene, self.model.config.frame, self.settings.view)
-
     def _preview(self, request: Request) -> bytes:
         """A picture of a scene that is being edited; nothing else changes."""
-        scene = lab_scene(request.get("scene"), self.settings)
         (frame,) = numbers([request.get("frame", 0)], 1, self.settings.scene_frames, "frame")
-        samples = 1 if request.get("rough") is True else 3
-        view = view_of(scene, max(0, int(frame)), self.settings.view, samples)
+        view = self.scenes.preview(request.get("scene"), max(0, int(frame)), rough=request.get("rough") is True)
         return pack({"type": "preview", "frame": int(frame)}, {"view": view})
 
     # ------------------------------------------------------------------------------------------------ the mind
@@ -102,11 +100,13 @@ class Session:
         picture, truth = world.shot(self.number)
         if self.watcher is None:
             self.watcher = Watcher.begin(self.model, world.background, world.fps)
-        self.watcher, seen = self.watcher.see(picture, truth, request.get("blackout") is True)
+        blackout, dream = request.get("blackout") is True, request.get("dream") is True
+        self.watcher, seen = self.watcher.see(picture, truth, blackout, dream=dream)
         self.last, self.number = seen, self.number + 1
         header, parts = told(seen)
+        header["things"] = world.things(seen.number)        # so that the page can take hold of them
         if self.judge is not None:
-            header |= judged(self.judge, seen, world.view(seen.number), dark=request.get("blackout") is True)
+            header |= judged(self.judge, seen, world.view(seen.number), dark=blackout or dream)
         return pack({"type": "frame", **header}, {**parts, "view": world.view(seen.number)})
 
     def _decode(self, request: Request) -> bytes:

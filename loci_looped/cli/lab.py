@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import tyro
 
+from loci_looped.configs.scenes import LAB_NETWORKS, LabWorldName
 from loci_looped.utils.errors import LociError
 
 
@@ -14,8 +15,12 @@ from loci_looped.utils.errors import LociError
 class Arguments:
     """Serve the lab on this machine; open the address it prints. Stop it with Ctrl-C."""
 
-    network: str = "adept-learnt"
-    """A shipped network, or the folder of a network or of a training run."""
+    network: str = ""
+    """A shipped network, or the folder of a network or of a training run; without it the world's: adept-learnt,
+    balls-small or clevrer-small."""
+    world: LabWorldName = "vanish"
+    """What is in the scenes: vanish has a screen and movers, balls a box of bouncing balls, collide a table on which
+    things bump into each other."""
     port: int = 8642
     """0 takes any free one."""
     host: str = "127.0.0.1"
@@ -52,7 +57,8 @@ def main(argv: list[str]) -> int:
         host=arguments.host, port=port, extra_hosts=arguments.allow_host, sessions=arguments.sessions,
         workers=arguments.workers,
     )
-    app = create_app(load(arguments.network), settings, arguments.network, trained_on(arguments.network))
+    network = arguments.network or LAB_NETWORKS[arguments.world]
+    app = create_app(load(network), settings, network, trained_on(network), arguments.world)
     shown = "127.0.0.1" if arguments.host in ("0.0.0.0", "::") else arguments.host
     address = f"http://[{shown}]:{port}/" if ":" in shown else f"http://{shown}:{port}/"
     print(f"The lab is open at {address}  (Ctrl-C closes it)", flush=True)

@@ -95,6 +95,12 @@ class Extensions:
     innovation: float = 0.0
     """Transition: it also hears how far its own expectation of the place was off, times this, as far as the gate let it
     in. 0 leaves it out."""
+    drift: float = 0.0
+    """Transition: a sum per slot, to which it learns to add, is added to every predicted place, and heard times this. A
+    recurrent memory lets speeds fade, a sum keeps them. 0 leaves it out."""
+    pushes: int = 0
+    """Transition, with drift: pairs of slots push each other, and the surroundings push, by functions of this width of
+    how they stand and move to one another; they begin at zero. 0 leaves them out."""
     identity_start: bool = False
     """Transition: it begins by keeping the gestalt's bits, as small gains make it begin by keeping place and size. A
     start, not a rule: every weight is free to leave it."""
@@ -106,9 +112,11 @@ class Extensions:
     rules: Rules = field(default_factory=Rules)
 
     def __post_init__(self) -> None:
-        for name in ("patience", "innovation", "relation"):
+        for name in ("patience", "innovation", "drift", "pushes", "relation"):
             if getattr(self, name) < 0:
                 raise ValueError(f"extensions.{name} is {getattr(self, name)}, but it must not be negative.")
+        if self.pushes and not self.drift:
+            raise ValueError("extensions.pushes change a drift, and there is none: set extensions.drift, too.")
         if self.innovation and self.rules.displacement:
             raise ValueError(
                 "extensions.innovation and extensions.rules.displacement both tell the transition about motion: "

@@ -20,6 +20,9 @@ GateKind = Literal["learned", "open", "visibility", "closed"]
 """learned: Loci-Looped. open: Loci-Unlooped, the percept is what is sensed. visibility: α = 1 - occlusion. closed:
 imagination."""
 
+Precision = Literal["single", "bfloat16"]
+"""Arithmetic of the convolutions."""
+
 
 @dataclass(frozen=True)
 class EncoderConfig:
@@ -171,7 +174,8 @@ class LociConfig:
     @property
     def code_width(self) -> int:
         """Numbers per slot that enter the transition: gestalt, priority, y, x, size, two gates (two about motion)."""
-        return self.gestalt + 6 + (2 if self.extensions.rules.displacement or self.extensions.innovation else 0)
+        told = 2 if self.extensions.rules.displacement or self.extensions.innovation else 0
+        return self.gestalt + 6 + told + (2 if self.extensions.drift else 0)
 
     @property
     def memory_width(self) -> int:

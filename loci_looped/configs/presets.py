@@ -61,14 +61,19 @@ PRESETS: dict[str, LociConfig] = {
     ),
     "adept-small": _SMALL,
     "adept-learnt": _LEARNT,
-    "clevrer-small": dataclasses.replace(_SMALL, slots=6),
+    "clevrer-small": dataclasses.replace(
+        _LEARNT, slots=6, latent=(12, 18),
+        decoder=dataclasses.replace(_LEARNT.decoder, channels=48),
+        # What enters is as dark as the table, or as small as a few pixels: slots must be called more easily.
+        extensions=dataclasses.replace(_LEARNT.extensions, drift=20.0, pushes=32, minimum_error_in_use=0.05),
+    ),
     "balls-small": dataclasses.replace(
         _LEARNT, slots=3, gestalt=16, latent=(16, 16),
         # Who collides with whom is a matter of pairs.
-        transition=dataclasses.replace(_LEARNT.transition, layers=1, multiplier=3, attention=False),
+        transition=dataclasses.replace(_LEARNT.transition, layers=1, attention=False),
         gate=dataclasses.replace(_LEARNT.gate, l0_weight=1e-6),
         # No ball ever leaves the picture, so nothing has to be let go of; and in the dark it must not be.
-        extensions=dataclasses.replace(_LEARNT.extensions, relation=64, patience=0),
+        extensions=dataclasses.replace(_LEARNT.extensions, drift=20.0, pushes=64, patience=0),
     ),
 }
 

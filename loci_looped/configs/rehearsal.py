@@ -47,6 +47,9 @@ class RehearsalConfig:
     """In this share of the clips all slots imagine, from some frame on until the end, instead of each for a while."""
     recorded_hold: float = 0.12
     """The same while diaries are recorded, from the second round on."""
+    dark: float = 0.0
+    """Share of black frames in the diaries: what is sensed then is no word about anything, and the gate may learn so.
+    """
     noise: float = 0.01
     """Standard deviation of noise on sensed places, in half images."""
     well_seen: float = 0.1
@@ -92,7 +95,7 @@ class RehearsalConfig:
         for name in ("window", "backward", "remembered"):
             if getattr(self, name) < 0:
                 raise ValueError(f"rehearsal.{name} is {getattr(self, name)}, but it must not be negative.")
-        for name in ("hold", "together", "recorded_hold", "repainted"):
+        for name in ("hold", "together", "recorded_hold", "repainted", "dark"):
             if not 0 <= getattr(self, name) <= 1:
                 raise ValueError(f"rehearsal.{name} is {getattr(self, name)}, but it is a share.")
         if self.hold_to < self.hold_from:

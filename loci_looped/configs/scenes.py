@@ -17,6 +17,11 @@ SPLITS: tuple[Split, ...] = get_args(Split)
 TrainingScene = Literal["vanish", "collide", "balls-interaction", "balls-occlusion"]
 """The scenes that the recipes train on."""
 
+LabWorldName = Literal["vanish", "balls", "collide"]
+"""The worlds whose scenes `loci lab` can edit."""
+LAB_NETWORKS: dict[LabWorldName, str] = {"vanish": "adept-learnt", "balls": "balls-small", "collide": "clevrer-small"}
+"""Who lives in each, unless another network is named."""
+
 SCENE_NAMES: tuple[str, ...] = (
     "vanish",               # ADEPT's training scenes
     "vanish-control",       # the test scenario: two movers cross behind a screen, which falls in the end

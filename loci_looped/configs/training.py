@@ -93,6 +93,9 @@ class LossConfig:
     """Beyond the paper: place codes in the middle of whole-object masks."""
     centring_above: float = 0.0
     """Pixels of a mask count for its middle only where they are above this."""
+    cut_off_above: float = 0.5
+    """What is painted more strongly than this at the image's border is cut off by it and not centred. With 1 nothing
+    is: in a box all that touches its wall is there as a whole."""
     balanced: bool = False
     """Beyond the paper: foreground and background pixels weigh the same in sum."""
     outlines: bool = False
@@ -108,8 +111,9 @@ class RunConfig:
     name: str
     data: DataConfig = field(default_factory=DataConfig)
     optimiser: OptimiserConfig = field(default_factory=OptimiserConfig)
-    precision: Literal["single", "bfloat16"] = "single"
-    """Arithmetic of the convolutions; "bfloat16" is for GPUs."""
+    precision: Literal["auto", "single", "bfloat16"] = "single"
+    """Arithmetic of the convolutions. "bfloat16" takes half the time where the processor or the GPU has instructions
+    for it; "auto" chooses it there, and a run keeps what it began with."""
     compile: bool = False
     """Compile the convolution stacks; for GPUs."""
     seed: int = 0

@@ -145,19 +145,22 @@ class Watcher:
 
     @torch.no_grad()
     def see(
-        self, picture: Picture, truth: ObjectTruth | None = None, blackout: bool = False
+        self, picture: Picture, truth: ObjectTruth | None = None, blackout: bool = False, *, dream: bool = False
     ) -> tuple[Watcher, FrameResult]:
-        """One time step. In a blackout the network gets a black frame and must go on by itself."""
+        """One time step. In a blackout the network gets a black frame and must go on by itself; in a dream it gets no
+        frame at all, its gate is shut. The first frame is seen in any case."""
         network = self.model.network
         size = network.config.frame
         frame = resize(picture, size)
         given = to_tensor(frame).unsqueeze(0)
         before = self.model.settled(given, self.state)
-        dark = torch.tensor([True]) if blackout else None
-        state, output = self.model.observe(given, before, blackout=dark)
+        dream = dream and not self.state.fresh
+        dark = torch.tensor([True]) if blackout and not dream else None
+        state, output = self.model.observe(None if dream else given, before, blackout=dark)
+        unseen = torch.tensor([True]) if blackout or dream else None
         vigilance, evidence = gathered(
             self.vigilance, before, output, given.to(before.background.device),
-            None if dark is None else dark.to(before.background.device), settling=self.number < SETTLING,
+            None if unseen is None else unseen.to(before.background.device), settling=self.number < SETTLING,
         )
         belief = believe_now(network, output, state.background).to("cpu")
         output = output.to("cpu")
@@ -166,7 +169,7 @@ class Watcher:
         truth = truth and truth.resized(size)
         seen = FrameResult(
             number=self.number, time=self.number / self.fps, picture=picture,
-            frame=np.zeros_like(frame) if blackout else frame, background=self.background,
+            frame=np.zeros_like(frame) if blackout or dream else frame, background=self.background,
             expected=to_picture(before.next_frame.frame), output=output, belief=belief,
             amazement=judged(evidence, network.surprise_scale or ROUGH).to("cpu"),
             screen=_screen(output, belief, largest, truth), truth=truth,
@@ -175,9 +178,11 @@ class Watcher:
 
 
 def _screen(output: StepOutput, belief: Belief, largest: Tensor, truth: ObjectTruth | None) -> int | None:
-    """Where the truth is known, the slot on the true screen; otherwise the one that looks like a screen."""
+    """Where the truth is known, the slot on the true screen, if there is one; otherwise what looks like a screen."""
     whole, bound = belief.whole_masks[0], output.bound[0]
-    if truth is not None and "screen" in truth.kinds:
+    if truth is not None and "screen" not in truth.kinds:
+        return None
+    if truth is not None:
         mask = torch.from_numpy(truth.object_masks[0, truth.kinds.index("screen")])
         found = slot_on(mask, whole, bound)
         if found is not None:

@@ -46,6 +46,15 @@ def gaussian_map(
     return torch.exp(-vertical.square() / 2).unsqueeze(-1) * torch.exp(-horizontal.square() / 2).unsqueeze(-2)
 
 
+class Convolution(nn.Conv2d):
+    """Works in the arithmetic of the maps it is given; its weights are kept as they are, and so are their gradients."""
+
+    def forward(self, input: Tensor) -> Tensor:
+        bias = None if self.bias is None else self.bias.to(input.dtype)
+        result: Tensor = self._conv_forward(input, self.weight.to(input.dtype), bias)
+        return result
+
+
 class ResidualBlock(nn.Module):
     """skip(x) + [gain ·] conv(relu(conv(relu(x)))); the first ReLU can be left out, the gain is optional."""
 
@@ -53,8 +62,8 @@ class ResidualBlock(nn.Module):
         self, inputs: int, outputs: int, kernel: int = 3, *, leading_relu: bool = True, gain: float | None = None
     ):
         super().__init__()
-        self.conv1 = nn.Conv2d(inputs, outputs, kernel, padding=kernel // 2)
-        self.conv2 = nn.Conv2d(outputs, outputs, kernel, padding=kernel // 2)
+        self.conv1 = Convolution(inputs, outputs, kernel, padding=kernel // 2)
+        self.conv2 = Convolution(outputs, outputs, kernel, padding=kernel // 2)
         self.gain = None if gain is None else nn.Parameter(torch.full((1,), gain))
         self.leading_relu = leading_relu
 
@@ -62,7 +71,7 @@ class ResidualBlock(nn.Module):
         # In place where nobody else looks: feature maps are larger than the cache, and every copy costs.
         branch = self.conv2(F.relu(self.conv1(F.relu(x) if self.leading_relu else x), inplace=True))
         if self.gain is not None:
-            branch = self.gain * branch
+            branch = self.gain.to(x.dtype) * branch
         result: Tensor = branch.add_(channel_skip(x, self.conv2.out_channels))
         return result
 
@@ -83,13 +92,17 @@ class PatchDown(nn.Module):
         self.conv = nn.Conv2d(inputs, outputs, 4, stride=4)
         self.gain = nn.Parameter(torch.full((1,), gain))
 
-    def forward(self, x: Tensor) -> Tensor:
+    def forward(self, x: Tensor, repeated: int = 1) -> Tensor:
+        """`repeated`: each channel of `x` stands for so many equal ones."""
         # Both summands are linear, so they are one convolution: the mean's kernel is added to the learnt one.
-        inputs, outputs = x.shape[1], self.conv.out_channels
-        one_by_one = torch.eye(inputs, dtype=x.dtype, device=x.device)[..., None, None]
+        outputs, inputs = self.conv.weight.shape[:2]
+        one_by_one = torch.eye(inputs, dtype=self.gain.dtype, device=x.device)[..., None, None]
         mean = channel_skip(one_by_one, outputs).transpose(0, 1) / 16                       # (outputs, inputs, 1, 1)
-        bias = None if self.conv.bias is None else self.gain * self.conv.bias
-        return F.conv2d(x, self.gain * self.conv.weight + mean, bias, stride=4)
+        weight = self.gain * self.conv.weight + mean
+        if repeated > 1:        # equal channels see the sum of their weights
+            weight = weight.unflatten(1, (inputs // repeated, repeated)).sum(2)
+        bias = None if self.conv.bias is None else (self.gain * self.conv.bias).to(x.dtype)
+        return F.conv2d(x, weight.to(x.dtype), bias, stride=4)
 
     def tell_inputs_apart(self) -> None:
         """Begin with block means of the inputs in turn, each output one of them.
@@ -109,7 +122,7 @@ class PatchUp(nn.Module):
 
     def __init__(self, inputs: int, outputs: int):
         super().__init__()
-        self.conv = nn.Conv2d(inputs, inputs, 3, padding=1)
+        self.conv = Convolution(inputs, inputs, 3, padding=1)
         self.spread = nn.ConvTranspose2d(inputs, outputs, 4, stride=4)
         self.gain = nn.Parameter(torch.ones(1))
 
@@ -124,20 +137,21 @@ class PatchUp(nn.Module):
             self.conv.weight[:, :, 1, 1] += torch.eye(channels)
             self.spread.weight += (4 * outputs / channels * share)[..., None, None].to(self.spread.weight)
 
-    def forward(self, x: Tensor) -> Tensor:
+    def forward(self, x: Tensor, dtype: torch.dtype | None = None) -> Tensor:
+        """(n, C, h, w) -> (n, outputs, 4 h, 4 w), in the type `dtype` if it is given."""
         (n, channels, rows, columns), outputs = x.shape, self.spread.out_channels
         cells = F.relu(self.conv(F.relu(x)), inplace=True)
         # Patches do not overlap, so they are one matrix product of the cells: several times faster than a transposed
         # convolution. The averaged channels ride along as further columns.
         both = torch.cat([cells, channel_skip(x, outputs)], dim=1).permute(0, 2, 3, 1).reshape(-1, channels + outputs)
-        plain = torch.eye(outputs, dtype=x.dtype, device=x.device).repeat_interleave(16, dim=1)
+        plain = torch.eye(outputs, dtype=self.gain.dtype, device=x.device).repeat_interleave(16, dim=1)
         weight = torch.cat([self.gain * self.spread.weight.reshape(channels, -1), plain])
-        patches = both @ weight
+        patches = both @ weight.to(x.dtype)
         if self.spread.bias is not None:
-            patches = patches + (self.gain * self.spread.bias).repeat_interleave(16)
-        return patches.view(n, rows, columns, outputs, 4, 4).permute(0, 3, 1, 4, 2, 5).reshape(
-            n, outputs, 4 * rows, 4 * columns
-        )
+            patches = patches + (self.gain * self.spread.bias).repeat_interleave(16).to(x.dtype)
+        patches = patches.view(n, rows, columns, outputs, 4, 4).permute(0, 3, 1, 4, 2, 5)
+        patches = patches.to(dtype or x.dtype, memory_format=torch.contiguous_format)
+        return patches.reshape(n, outputs, 4 * rows, 4 * columns)
 
 
 def binarise(logits: Tensor, training: bool, generator: torch.Generator | None) -> Tensor:

@@ -53,7 +53,7 @@ class Refinement(nn.Module):
 
     def forward(self, coarse: Tensor, features: Tensor) -> Tensor:
         nearest = F.interpolate(coarse, scale_factor=4, mode="nearest")
-        result: Tensor = nearest + self.gain * self.up2(self.up1(self.blocks(features)))
+        result: Tensor = nearest + self.gain * self.up2(self.up1(self.blocks(features)), coarse.dtype)
         return result
 
 
@@ -69,13 +69,17 @@ class Branch(nn.Module):
         if config.levels == 2:
             self.refinement = Refinement(c, between, outputs)
 
-    def forward(self, features: Tensor) -> Tensor:
+    def forward(self, features: Tensor, dtype: torch.dtype | None = None) -> Tensor:
+        """The picture in the type `dtype`, whatever the arithmetic on the way."""
         features = self.block(features)
-        picture: Tensor = self.up(features)
+        picture: Tensor = self.up(features, dtype)
         return self.refinement(picture, features) if self.level == 2 else picture
 
 
 class Decoder(nn.Module):
+    arithmetic: torch.dtype | None = None
+    """Of the convolutions, see `precision.py`; None is that of the codes."""
+
     def __init__(self, config: LociConfig):
         super().__init__()
         self.config = config
@@ -102,7 +106,8 @@ class Decoder(nn.Module):
         maps = maps * active.mask[..., None, None].to(maps.dtype)
         if prioritised:
             maps = self.order(maps, codes.priority, generator)
-        merged = active.fold(maps).unsqueeze(1) * active.fold(codes.gestalt)[..., None, None]
+        dtype = self.arithmetic or maps.dtype
+        merged = active.fold(maps).unsqueeze(1).to(dtype) * active.fold(codes.gestalt)[..., None, None].to(dtype)
         return merged.contiguous(memory_format=torch.channels_last)
 
     def maps(self, codes: SlotCodes) -> Tensor:
@@ -121,15 +126,16 @@ class Decoder(nn.Module):
     def objects(self, codes: SlotCodes, active: Active) -> Tensor:
         """(B, K, 3, H, W) colour logits of each whole object, as if nothing stood before it; no masks are painted."""
         features = self.trunk(self.merge(codes, active, prioritised=False, generator=None))
-        return self._in_rgb(active.unfold(self.object(features)))
+        return self._in_rgb(active.unfold(self.object(features, codes.gestalt.dtype)))
 
     def forward(
         self, codes: SlotCodes, background: Tensor, active: Active, generator: torch.Generator | None
     ) -> Decoded:
         """Paint the scene: slots in front of one another, in front of the background."""
+        dtype = codes.gestalt.dtype
         features = self.trunk(self.merge(codes, active, prioritised=True, generator=generator))
-        mask_logits = active.unfold(self.mask(features).squeeze(1), fill=EMPTY_LOGIT)       # (B, K, H, W)
-        object_logits = self.object(features)                                               # (n, 3, H, W)
+        mask_logits = active.unfold(self.mask(features, dtype).squeeze(1), fill=EMPTY_LOGIT)    # (B, K, H, W)
+        object_logits = self.object(features, dtype)                                            # (n, 3, H, W)
         behind = self.background_logit().expand(mask_logits.shape[0], -1, -1, -1)
         masks = torch.softmax(torch.cat([mask_logits, behind], dim=1), dim=1)
         painted = active.fold(masks[:, :-1]).unsqueeze(1) * torch.sigmoid(object_logits - COLOUR_SHIFT)

@@ -11,7 +11,7 @@ from torch.nn import functional as F
 from loci_looped.configs.network import LociConfig
 
 from .active import Active
-from .blocks import PatchDown, ResidualBlock, binarise, channel_skip, gaussian_map, grid
+from .blocks import Convolution, PatchDown, ResidualBlock, binarise, channel_skip, gaussian_map, grid
 from .state import SlotCodes
 
 INPUT_CHANNELS = 12
@@ -37,8 +37,8 @@ class GlobalGestalt(nn.Module):
     def __init__(self, config: LociConfig):
         super().__init__()
         h, w = config.latent
-        self.conv1 = nn.Conv2d(config.encoder.channels, config.gestalt, 5, stride=3, padding=3)
-        self.conv2 = nn.Conv2d(config.gestalt, config.gestalt, ((h + 1) // 3 + 1, (w + 1) // 3 + 1))
+        self.conv1 = Convolution(config.encoder.channels, config.gestalt, 5, stride=3, padding=3)
+        self.conv2 = Convolution(config.gestalt, config.gestalt, ((h + 1) // 3 + 1, (w + 1) // 3 + 1))
 
     def forward(self, features: Tensor, attention: Tensor) -> Tensor:
         del attention  # this head reads the whole map, wherever the slot looks
@@ -50,6 +50,8 @@ class GlobalGestalt(nn.Module):
 
 class Encoder(nn.Module):
     position_maps = 3       # size, place, priority
+    arithmetic: torch.dtype | None = None
+    """Of the convolutions, see `precision.py`; None is that of the frames."""
 
     def __init__(self, config: LociConfig):
         super().__init__()
@@ -81,12 +83,13 @@ class Encoder(nn.Module):
         x = self._inputs(frame, error, visible_masks_with_background, own_objects, previous, object_masks, active)
         features = self.trunk(self._to_latent(x))
         gestalt_features = self.gestalt_blocks(features)
-        size_map, place_map, priority_map, *further_maps = self.position_blocks(features).unbind(1)   # each (n, h, w)
+        position_maps = self.position_blocks(features).to(frame.dtype)
+        size_map, place_map, priority_map, *further_maps = position_maps.unbind(1)      # each (n, h, w)
         place_map = self.place_logits(place_map, x, previous, active)
         attention = torch.softmax(place_map.flatten(1), dim=1).view_as(place_map)
         position = self.position(attention, further_maps)
 
-        logits = self.gestalt_head(gestalt_features, attention)
+        logits = self.gestalt_head(gestalt_features, attention).to(frame.dtype)
         binary = self.config.bottleneck == "binary"
         gestalt = binarise(logits, self.training, generator) if binary else torch.sigmoid(logits)
         return SlotCodes(
@@ -105,20 +108,21 @@ class Encoder(nn.Module):
         if self.config.colour_order == "bgr":
             frame, own_objects = frame.flip(1), own_objects.flip(2)
         own_gaussian = gaussian_map(active.fold(previous.position), active.fold(previous.size), self.config.frame)
+        dtype = self.arithmetic or frame.dtype
         return torch.cat([
-            active.of_scenes(torch.cat([frame, error], dim=1)),
-            active.fold(visible).unsqueeze(1),
-            active.fold(visible.sum(1, keepdim=True) - visible).unsqueeze(1),
-            active.of_scenes(background),
-            active.fold(own_objects),
-            own_gaussian.unsqueeze(1),
-            active.fold(object_masks).unsqueeze(1),
+            active.of_scenes(torch.cat([frame, error], dim=1).to(dtype)),
+            active.fold(visible.to(dtype)).unsqueeze(1),
+            active.fold((visible.sum(1, keepdim=True) - visible).to(dtype)).unsqueeze(1),
+            active.of_scenes(background.to(dtype)),
+            active.fold(own_objects).to(dtype),
+            own_gaussian.unsqueeze(1).to(dtype),
+            active.fold(object_masks).unsqueeze(1).to(dtype),
         ], dim=1).contiguous(memory_format=torch.channels_last)
 
     def _to_latent(self, x: Tensor) -> Tensor:
         if self.config.level == 2:
             x = self.fine_blocks(self.fine_down(x))
-        result: Tensor = self.down(channel_skip(x, self.config.encoder.fine_channels))
+        result: Tensor = self.down(x, self.config.encoder.fine_channels // x.shape[1])
         return result
 
     def place_logits(self, place_map: Tensor, x: Tensor, previous: SlotCodes, active: Active) -> Tensor:

@@ -20,6 +20,7 @@ from .decoder import Decoder
 from .encoder import Encoder
 from .extensions.alignment import AlignedDecoder, AlignedEncoder
 from .extensions.binding import binds_in_sight
+from .extensions.drift import DriftTransition
 from .extensions.focus import ExplainingAway, OwnPlace
 from .extensions.he_start import he_start
 from .extensions.heads import AttendedGestaltHead, BoundedSize, Offsets
@@ -88,8 +89,8 @@ def parts_of(config: LociConfig) -> Parts:
             PerceptGate, (beyond.rules.of_the_gate, RuleGate), (beyond.open_until_bound, OpenUntilBound),
         ),
         transition=made_of(
-            Transition, (beyond.rules.of_motion, RuleTransition), (beyond.learns_motion, InnovationTransition),
-            (beyond.relation > 0, RelationTransition),
+            Transition, (beyond.rules.of_motion, RuleTransition), (beyond.drift > 0, DriftTransition),
+            (beyond.learns_motion, InnovationTransition), (beyond.relation > 0, RelationTransition),
         ),
         decoder=made_of(
             Decoder, (beyond.aligned_grid, AlignedDecoder), (beyond.painted_objects, PaintedObjects),

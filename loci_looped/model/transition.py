@@ -125,10 +125,11 @@ class Transition(nn.Module):
         regime: Regime, noise: torch.Generator | None,
     ) -> tuple[SlotCodes, Memory]:
         """The codes to come. `alpha` (B, K, 2) and `sight` say how the percept came about; None is with eyes shut."""
-        x = self.embed(torch.cat(self.inputs(percept, alpha, sight, memory), dim=-1))
+        told = torch.cat(self.inputs(percept, alpha, sight, memory), dim=-1)
         layers = self._shared if self.config.transition.kind == "shared" else self._standard
-        x, memory = layers(x, percept, memory, attention_mask)
-        return self._codes(self.read_out(x), percept, noise), memory
+        x, memory = layers(self.embed(told), percept, memory, attention_mask)
+        codes = self._codes(self.read_out(x), percept, noise)
+        return self.concluded(codes, percept, told, x, memory, attention_mask)
 
     def inputs(self, percept: SlotCodes, alpha: Tensor, sight: Sight | None, memory: Memory) -> list[Tensor]:
         """What every slot is told, (B, K, ...) each."""
@@ -146,6 +147,14 @@ class Transition(nn.Module):
         """Besides attention, what slots are to each other before a recurrent layer; in the paper nothing."""
         del layer, hidden, percept, attention_mask
         return x
+
+    def concluded(
+        self, codes: SlotCodes, percept: SlotCodes, told: Tensor, x: Tensor, memory: Memory,
+        attention_mask: Tensor | None,
+    ) -> tuple[SlotCodes, Memory]:
+        """The codes to come, after all that was told and what the layers made of it; in the paper as they are."""
+        del percept, told, x, attention_mask
+        return codes, memory
 
     def gestalt_logits(self, logits: Tensor, percept: SlotCodes) -> Tensor:
         """The predicted bits, before they are rounded."""

@@ -14,6 +14,7 @@ from loci_looped.training.clips import TrainingClips
 from loci_looped.training.diary import (
     SHORTEST,
     Diary,
+    dark_frames,
     joined,
     mirrored,
     random_holds,
@@ -100,7 +101,10 @@ class Consolidation:
                 hold = random_holds(
                     shape, self.config.recorded_hold, self.config.hold_from, self.config.hold_to, draw
                 ).to(frames.device)
-            diaries.append(self._everyones(record(self.model, frames, background, gate, hold, warm_up)))
+            dark = None
+            if self.config.dark:
+                dark = dark_frames((length, frames.shape[0]), self.config.dark, draw).to(frames.device)
+            diaries.append(self._everyones(record(self.model, frames, background, gate, hold, warm_up, dark)))
         self.diary = self._remembered(joined(diaries).of_clips(slice(self.config.clips))) if diaries else None
         self.recorded, self.optimiser = self.round, self._fresh_optimiser()
         if self.diary is None:

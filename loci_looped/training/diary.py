@@ -20,6 +20,11 @@ SHORTEST = 8
 """Clips of fewer frames are not worth a diary: there is nothing to imagine in them."""
 
 
+FIRST_DARK = 10
+IN_THE_DARK = -1.0
+"""In a black frame nothing is explained, not even by chance."""
+
+
 @dataclass(frozen=True)
 class Diary(TensorTree):
     """What was sensed in some clips, (T, B, K, ...) each: T frames, B clips, K slots."""
@@ -29,7 +34,7 @@ class Diary(TensorTree):
     occlusion_expected: Tensor     # (T, B, K) as it had been predicted for this frame
     assigned: Tensor            # (T, B, K) bool
     bound: Tensor               # (T, B, K) bool: held an object when the frame came
-    explained: Tensor           # (T, B, K) share of what the slot shows that is there, not only imagined
+    explained: Tensor           # (T, B, K) share of what the slot shows that is there; IN_THE_DARK in black ones
     looked_at: Tensor           # (T, B, K, 2) the place that had been predicted, where the slot began to look
 
     @property
@@ -39,6 +44,11 @@ class Diary(TensorTree):
     @property
     def frames(self) -> int:
         return self.occlusion.shape[0]
+
+    @property
+    def dark(self) -> Tensor:
+        """(T, B, K) bool: the frame was black."""
+        return self.explained < 0
 
     def of_clips(self, index: Tensor | slice) -> Diary:
         """Some of the clips."""
@@ -74,12 +84,15 @@ def entry(before: LociState, frame: Tensor, output: StepOutput) -> Diary:
 
 @torch.no_grad()
 def record(
-    model: LociLooped, frames: Tensor, background: Tensor, gate: GateKind, hold: Tensor | None, warm_up: int
+    model: LociLooped, frames: Tensor, background: Tensor, gate: GateKind, hold: Tensor | None, warm_up: int,
+    dark: Tensor | None = None,
 ) -> Diary:
     """Watch clips (B, T, 3, H, W) as the network is used, and keep what was sensed.
 
     `hold` (T, B, K) bool: slots that are made to imagine meanwhile, so that the diary also tells what is sensed by one
-    who looks at the wrong place. The network is left in the mode it was in.
+    who looks at the wrong place. `dark` (T, B) bool: frames that are black; whatever the gate has learnt, slots imagine
+    then, so that objects are not lost, and the diary tells what is sensed in the dark. The network is left in the mode
+    it was in.
     """
     was_training = model.training
     model.eval()
@@ -89,8 +102,15 @@ def record(
     for t in range(frames.shape[1]):
         before = state
         held = None if hold is None else hold[t]
-        state, output = model.step(frames[:, t], state, dataclasses.replace(regime, hold=held))
-        entries.append(entry(before, frames[:, t], output))
+        if dark is None:
+            state, output = model.step(frames[:, t], state, dataclasses.replace(regime, hold=held))
+            entries.append(entry(before, frames[:, t], output))
+            continue
+        shut = dark[t].unsqueeze(1).expand(-1, model.config.slots)
+        held = shut if held is None else held | shut
+        state, output = model.step(frames[:, t], state, dataclasses.replace(regime, hold=held, blackout=dark[t]))
+        written = entry(before, frames[:, t], output)
+        entries.append(dataclasses.replace(written, explained=written.explained.masked_fill(shut, IN_THE_DARK)))
     model.train(was_training)
     return stacked(entries)
 
@@ -151,6 +171,13 @@ def windows(diary: Diary, frames: int, generator: torch.Generator) -> Diary:
     times = begin.to(device) + torch.arange(frames, device=device).unsqueeze(1)             # (frames, B)
     clips = torch.arange(diary.clips, device=device)
     return diary.map(lambda leaf: leaf[times, clips])
+
+
+def dark_frames(shape: tuple[int, int], share: float, generator: torch.Generator) -> Tensor:
+    """(T, B) bool: this share of the frames is black, none of the first ten: objects must have been found."""
+    dark = torch.rand(shape, generator=generator, device=generator.device) < share
+    dark[:FIRST_DARK] = False
+    return dark
 
 
 def shut_together(holds: Tensor, share: float, shortest: int, generator: torch.Generator, first: int = 4) -> Tensor:

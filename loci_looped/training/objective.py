@@ -55,7 +55,7 @@ class Objective(ABC, Generic[Config, Network, Stretch]):
     def accelerate(self, model: Network, device: torch.device) -> None:
         """Half precision and compilation, where they are asked for."""
         del model, device
-        if self.config.precision != "single" or self.config.compile:
+        if self.config.precision == "bfloat16" or self.config.compile:
             raise LociError(f"--precision and --compile are for loci-looped networks, not for {self.config.kind}.")
 
     def groups(self, model: Network) -> list[dict[str, Any]]:

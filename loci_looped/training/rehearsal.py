@@ -55,6 +55,8 @@ def live(
         diary.sensed.gestalt.unbind(0), places.unbind(0), diary.sensed.size.unbind(0),
         diary.sensed.priority.unbind(0), strict=True,
     )]
+    if not learned:
+        hold = hold | diary.dark        # an open gate would let the dark in
     listens = (~(hold & diary.bound)).to(places.dtype).unsqueeze(-1).expand(-1, -1, -1, 2).unbind(0)
     bound, looked_at, assigned = diary.bound.unbind(0), diary.looked_at.unbind(0), diary.assigned.unbind(0)
     occlusion, occlusion_expected = diary.occlusion.unbind(0), diary.occlusion_expected.unbind(0)

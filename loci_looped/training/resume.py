@@ -27,6 +27,8 @@ def resumed_config(found: Checkpoint, wanted: RunConfig, folder: Path) -> RunCon
             f"The run in {folder} trains a {own.kind} network, but {wanted.name} is a recipe for {wanted.kind}: resume "
             f"it with its own recipe, {own.name}, or with none."
         )
+    if wanted.precision == "auto":
+        wanted = dataclasses.replace(wanted, precision=own.precision)
     harmless = {name: getattr(wanted, name) for name in RESUME_MAY_CHANGE}
     changed = differences(dataclasses.replace(own, **harmless), wanted)
     if changed:

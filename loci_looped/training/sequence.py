@@ -172,7 +172,7 @@ def step_losses(
             "reconstruction": losses_of.picture_loss(output.present.frame, present.frame),
         }
     if config.centring:
-        parts["centring"] = losses_of.centring(output, config.centring_above)
+        parts["centring"] = losses_of.centring(output, config.centring_above, config.cut_off_above)
     nothing = torch.zeros((), device=output.gate.device)
     parts["position_change"] = nothing if warm else position_change(output)
     if config.gestalt_change:

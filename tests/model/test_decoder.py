@@ -65,7 +65,7 @@ class Constant(nn.Module):
         super().__init__()
         self.rows = torch.tensor(rows).double()[..., None, None].expand(-1, -1, *shape)
 
-    def forward(self, features: Tensor) -> Tensor:
+    def forward(self, features: Tensor, dtype: torch.dtype | None = None) -> Tensor:
         return self.rows[: features.shape[0]]
 
 

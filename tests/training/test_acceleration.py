@@ -1,8 +1,9 @@
-"""Half precision and compilation touch the convolution stacks only; here on the CPU, where the program refuses them."""
+"""bfloat16 and compilation touch the convolution stacks only, and a run keeps the precision it began with."""
 
 from __future__ import annotations
 
 import copy
+import dataclasses
 from collections.abc import Callable
 from pathlib import Path
 
@@ -10,13 +11,18 @@ import pytest
 import torch
 from squares import square_clip
 
+from loci_looped.configs.recipes import EVERY_RECIPE
 from loci_looped.configs.training import TrainConfig
 from loci_looped.model import LociLooped
-from loci_looped.training.acceleration import convolution_stacks, prepare
+from loci_looped.model.precision import use_precision
+from loci_looped.training import acceleration
+from loci_looped.training.acceleration import compile_stacks, convolution_stacks, settled
 from loci_looped.training.curriculum import phase_at
 from loci_looped.training.loop import Trainer
+from loci_looped.training.resume import resumed_config
 from loci_looped.training.sequence import unroll
-from loci_looped.utils.errors import LociError
+from loci_looped.utils.checkpoint import newest_checkpoint
+from loci_looped.utils.errors import LociError, LociWarning
 
 
 def _gradients(model: LociLooped, config: TrainConfig) -> tuple[list[float], dict[str, torch.Tensor]]:
@@ -40,8 +46,8 @@ def test_half_precision_is_nearly_the_same_and_compilation_is_the_same(
     torch.manual_seed(0)
     plain = LociLooped(config.model)
     half, compiled = copy.deepcopy(plain), copy.deepcopy(plain)
-    prepare(half, in_bfloat16=True, compiled=False)
-    prepare(compiled, in_bfloat16=False, compiled=True, backend="eager")
+    use_precision(half, "bfloat16")
+    compile_stacks(compiled, backend="eager")
     expected, gradients = _gradients(plain, config)
     losses, rough = _gradients(half, config)
     assert losses == pytest.approx(expected, rel=0.02) and losses != expected
@@ -62,11 +68,30 @@ def test_the_stacks_hold_nearly_all_convolutions() -> None:
     ]
 
 
-@pytest.mark.parametrize(("fields", "flag"), [
-    ({"precision": "bfloat16"}, "--precision bfloat16"), ({"compile": True}, "--compile"),
-])
-def test_a_cpu_refuses_both(
-    fields: dict[str, object], flag: str, tiny: TrainConfig, changed: Callable[..., TrainConfig], tmp_path: Path
+def test_a_cpu_refuses_compilation(
+    tiny: TrainConfig, changed: Callable[..., TrainConfig], tmp_path: Path
 ) -> None:
-    with pytest.raises(LociError, match=f"{flag} is for GPUs"):
-        Trainer(changed(tiny, **fields), tmp_path)
+    with pytest.raises(LociError, match="--compile is for GPUs"):
+        Trainer(changed(tiny, compile=True), tmp_path)
+
+
+def test_a_precision_is_chosen_once_and_kept(
+    tiny: TrainConfig, changed: Callable[..., TrainConfig], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    undecided = changed(tiny, precision="auto")
+    monkeypatch.setattr(acceleration, "has_bfloat16", lambda device: True)
+    begun = Trainer(undecided, tmp_path)
+    begun.save()
+    assert begun.config.precision == "bfloat16"
+    monkeypatch.setattr(acceleration, "has_bfloat16", lambda device: False)
+    assert settled(undecided, torch.device("cpu")).precision == "single"
+    found = newest_checkpoint(tmp_path / "checkpoints")
+    again = resumed_config(found, undecided, tmp_path)
+    assert again.precision == "bfloat16", "a run goes on as it began, also elsewhere"
+    with pytest.warns(LociWarning, match="has no instructions"):
+        Trainer(again, tmp_path).restore(found)
+
+
+def test_a_rival_stays_in_single_precision(tmp_path: Path) -> None:
+    undecided = dataclasses.replace(EVERY_RECIPE["savi-small"], precision="auto")
+    assert settled(undecided, torch.device("cpu")).precision == "single"

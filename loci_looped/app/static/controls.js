@@ -24,7 +24,7 @@ async function openFilm(lab, file) {
 export function connectControls(lab) {
   $("play").addEventListener("click", () => lab.player.toggle());
   $("restart").addEventListener("click", () => lab.player.start());
-  $("step").addEventListener("click", () => { lab.player.pause(); lab.player.step(); });
+  $("step").addEventListener("click", () => { lab.player.pause(); lab.player.step(lab.eyes.dark); });
   $("scrub").addEventListener("input", () => { lab.player.pause(); lab.player.seek(Number($("scrub").value) + (lab.run.frames[0]?.frame ?? 0)); });
   $("undo").addEventListener("click", () => lab.codes.undo());
   $("adopt").addEventListener("click", () => lab.codes.adopt());
@@ -43,7 +43,7 @@ export function connectControls(lab) {
   example.append(...lab.facts.examples.map((name) => make("option", { value: name }, name)));
   example.addEventListener("change", () => open(0));
   $("another").addEventListener("click", () => {
-    if (example.value === "one ball") example.value = "crossing";
+    if (example.value === lab.facts.examples[0]) example.value = lab.facts.examples[1];      // the first is always the same
     open(Math.floor(Math.random() * 1e6));
   });
   $("film").addEventListener("change", () => { const [file] = $("film").files; $("film").value = ""; if (file) openFilm(lab, file); });
@@ -61,9 +61,9 @@ export function connectControls(lab) {
 export function connectKeys(lab) {
   const move = (steps) => { lab.player.pause(); lab.player.seek(lab.run.number + steps); };
   const keys = {
-    " ": () => lab.player.toggle(), r: () => lab.player.start(), ".": () => { lab.player.pause(); lab.player.step(); },
+    " ": () => lab.player.toggle(), r: () => lab.player.start(), ".": () => { lab.player.pause(); lab.player.step(lab.eyes.dark); },
     ArrowLeft: (event) => move(event.shiftKey ? -10 : -1), ArrowRight: (event) => move(event.shiftKey ? 10 : 1),
-    Home: () => move(-1e6), End: () => move(1e6), b: () => lab.player.blink(true), v: () => lab.editor.now(), s: () => lab.share(),
+    Home: () => move(-1e6), End: () => move(1e6), b: () => lab.player.blink(true), l: () => lab.eyes.toggle("dark"), d: () => lab.eyes.toggle("dream"), v: () => lab.editor.now(), s: () => lab.share(),
     "?": () => $("keys").showModal(), Escape: () => lab.codes.undo(),
   };
   const typing = (target) => target.matches?.("input, select, textarea") || $("keys").open;

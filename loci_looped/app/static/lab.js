@@ -5,7 +5,7 @@ import { CodeEdit } from "./codes.js";
 import { Connection, LabError } from "./connection.js";
 import { Curves } from "./curves.js";
 import { $ } from "./dom.js";
-import { Editor } from "./editor.js";
+import { eyes } from "./eyes.js";
 import { Mind } from "./mind.js";
 import { Notices } from "./notices.js";
 import { Player } from "./player.js";
@@ -14,7 +14,7 @@ import { clone, toFragment } from "./scene.js";
 import { Standing } from "./standing.js";
 import { showPeaks, showTransport } from "./transport.js";
 import { showVerdict } from "./verdict.js";
-import { WorldView } from "./world.js";
+import { partsOf } from "./worlds.js";
 
 export class Lab {
   clip = null;                      // a film that is open, otherwise null
@@ -32,10 +32,12 @@ export class Lab {
     this.player = new Player(this);
     this.changes = new SceneChanges(this);
     this.codes = new CodeEdit(this);
-    this.world = new WorldView($("world"), facts, this);
+    const parts = partsOf(facts);
+    this.world = new parts.View($("world"), facts, this);
     this.mind = new Mind(facts, this);
     this.curves = new Curves($("curves"), facts, this);
-    this.editor = new Editor(facts, this);
+    this.editor = new parts.Editor(facts, this);
+    this.eyes = eyes(this);         // lights out, or a dream, until somebody says otherwise
     this.standing = new Standing(this);
   }
 

@@ -33,6 +33,7 @@ export class Player {
     if (!keepReference) lab.reference = [];
     lab.codes.forget();
     lab.run = new Run();
+    if (lab.scene?.things) lab.scene.since = 0;         // what was changed on the way is how it begins now
     const opened = await lab.ask(lab.clip ? { type: "open", clip: lab.clip.clip, occluder: lab.clip.occluder } : { type: "open", scene: lab.scene });
     if (!opened) return false;
     lab.run.opened(opened);
@@ -50,10 +51,10 @@ export class Player {
   async stepNow(blackout) {
     const { lab } = this;
     if (!lab.run.background && !(await this.open())) return false;
-    const message = await lab.ask({ type: "next", blackout });
+    const message = await lab.ask({ type: "next", blackout, dream: lab.eyes.dream });
     if (!message) return false;
     if (message.type === "end") { lab.run.ended = true; return false; }
-    lab.run.push(message, blackout);
+    lab.run.push(message, blackout || lab.eyes.dream);
     lab.codes.forget();
     await lab.world.showJpeg(message.view);
     lab.show();
@@ -72,7 +73,7 @@ export class Player {
     this.looping = true;
     while (this.playing) {
       const begin = performance.now();
-      if (!(await this.step(this.blinking))) { this.pause(); break; }
+      if (!(await this.step(this.blinking || this.lab.eyes.dark))) { this.pause(); break; }
       const wait = 1000 / this.lab.run.fps / Number($("speed").value) - (performance.now() - begin);
       await new Promise((resolve) => { setTimeout(resolve, Math.max(0, wait)); });
     }
@@ -92,7 +93,7 @@ export class Player {
   /** A finer picture of the world at this moment than there was time for while it ran. */
   async preview(rough = false) {
     const { lab } = this, scene = clone(lab.scene), at = lab.run.cursor;
-    const preview = await lab.ask({ type: "preview", scene, frame: Math.round(lab.run.time * scene.fps), rough });
+    const preview = await lab.ask({ type: "preview", scene, frame: lab.world.frameOf(lab.run), rough });
     if (preview && !this.playing && at === lab.run.cursor) await lab.world.showJpeg(preview.view);
   }
 

@@ -79,6 +79,6 @@ export function fromFragment(fragment, opening) {
   if (!match) return null;
   const text = atob(decodeURIComponent(match[1]).replaceAll("-", "+").replaceAll("_", "/"));
   const scene = JSON.parse(new TextDecoder().decode(Uint8Array.from(text, (letter) => letter.charCodeAt(0))));
-  if (typeof scene !== "object" || scene === null || !Array.isArray(scene.movers)) throw new Error("no scene");
-  return { ...clone(opening), screen: null, violation: null, ...scene };
+  if (typeof scene !== "object" || scene === null || !Array.isArray(opening.movers ? scene.movers : scene.things)) throw new Error("no scene");
+  return opening.movers ? { ...clone(opening), screen: null, violation: null, ...scene } : { ...clone(opening), ...scene };
 }

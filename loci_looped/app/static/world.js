@@ -22,6 +22,9 @@ export class WorldView {
     canvas.addEventListener("keydown", (event) => this.nudge(event));
   }
 
+  /** The number by which the server knows the moment that is shown. */
+  frameOf(run) { return Math.round(run.time * this.lab.scene.fps); }
+
   async showJpeg(bytes) {
     this.bitmap = await createImageBitmap(new Blob([bytes], { type: "image/jpeg" }));
     this.draw();

@@ -34,6 +34,6 @@ class ExplainingAway(Encoder):
     """A slot looks less where other slots are expected to be seen: a mover beside the screen is not the screen."""
 
     def place_logits(self, place_map: Tensor, x: Tensor, previous: SlotCodes, active: Active) -> Tensor:
-        others = x[:, OTHERS_CHANNEL].unsqueeze(1)
+        others = x[:, OTHERS_CHANNEL].unsqueeze(1).to(place_map.dtype)
         left_over = 1 - F.avg_pool2d(others, 4**self.config.level).squeeze(1).clamp(0, 1)
         return super().place_logits(place_map, x, previous, active) + torch.log(left_over + EXPLAINED_FLOOR)

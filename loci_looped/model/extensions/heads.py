@@ -26,7 +26,7 @@ class AttendedGestalt(nn.Module):
 
     def forward(self, features: Tensor, attention: Tensor) -> Tensor:
         looked_at = (attention.unsqueeze(1) * features).sum((2, 3))
-        both = torch.cat([looked_at, features.mean((2, 3))], dim=1)
+        both = torch.cat([looked_at, features.mean((2, 3)).to(looked_at.dtype)], dim=1)
         result: Tensor = self.linear2(F.relu(self.linear1(self.norm(both))))
         return result
 

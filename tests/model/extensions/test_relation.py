@@ -14,7 +14,8 @@ from loci_looped.model.extensions.relation import Relation
 from loci_looped.model.state import SlotCodes
 from loci_looped.model.transition import NoAttention
 
-BALLS = preset("balls-small")
+_PRESET = preset("balls-small")
+BALLS = dataclasses.replace(_PRESET, extensions=dataclasses.replace(_PRESET.extensions, relation=64))
 ALONE = dataclasses.replace(BALLS, extensions=dataclasses.replace(BALLS.extensions, relation=0))
 
 
