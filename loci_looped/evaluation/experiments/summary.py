@@ -160,6 +160,8 @@ MEASURES = ("by all bits", "by most bits", "by slot error", "by frame error")
 INTERRUPTIONS = (
     Column("PSNR", "psnr"), Column("SSIM", "ssim"), Column("LPIPS", "lpips"), Column("ARI", "ari"),
     Column("FG-ARI", "fg_ari"), Column("mIoU", "miou"), Column("AR", "ar"),
+    Column("found", "found"), Column("slots per object", "slots_per_object"),
+    Column("false positives", "false_positives"),
 )
 INTERRUPTIONS_RELEASED = (Column("released mIoU", "official_miou"), Column("released AR", "official_ar"))
 
