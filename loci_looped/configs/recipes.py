@@ -98,7 +98,8 @@ RECIPES: dict[str, TrainConfig] = {
         curriculum=_SEEING,
         rehearsal=RehearsalConfig(
             rounds_at=(4_200,) * 3, updates=300, clips=200, remembered=400, last_learning_rate=5e-4, averaged=2,
-            hold=0.1, recorded_hold=0.06, alike=0.15, longest_gap=3, repainted=0.15, position_cost=0.1, gestalt_cost=0.01, dark=0.2,
+            hold=0.1, recorded_hold=0.06, alike=0.15, longest_gap=3, repainted=0.15, position_cost=0.1,
+            gestalt_cost=0.01, dark=0.2,
         ),
     ),
     "balls-small": _BALLS,

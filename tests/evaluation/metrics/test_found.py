@@ -25,7 +25,7 @@ def test_each_object_with_its_own_slot_is_found_once() -> None:
 
 
 def test_two_slots_on_one_object_are_two() -> None:
-    scores = found_objects(TRUTH, picture((1, 10, 10, 3), (2, 13, 10, 3), (3, 10, 13, 6)))
+    scores = found_objects(TRUTH, picture((1, 10, 10, 3), (2, 13, 10, 3), (3, 10, 12, 5)))
     assert scores.found[0] == 0.5
     assert scores.slots_per_object[0] == 1                      # rims of nine pixels are not judged
     scores = found_objects(TRUTH, picture((1, 10, 10, 6), (2, 10, 10, 4)))
