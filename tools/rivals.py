@@ -3,6 +3,8 @@
     python tools/rivals.py --list       only say what would be run
     python tools/rivals.py              train what is missing, measure all runs on validation scenes
     python tools/rivals.py savi-small   the same for one of them
+    python tools/rivals.py --table docs/figures/rivals/*.json
+                                        a table of what `loci evaluate --experiment tracking --json` wrote
 
 Every run is one `loci train`, which goes on where it was stopped, and one `loci evaluate` on 64 validation scenes. The
 best run of each rival is then told with the commands that measure it on test scenes and ship it: those are typed by
@@ -15,12 +17,16 @@ import argparse
 import shlex
 import subprocess
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from loci_looped.configs.recipes import any_recipe
 from loci_looped.evaluation.experiments.results import read_results
+from loci_looped.evaluation.experiments.summary import cell
+from loci_looped.evaluation.report.tables import called
 from loci_looped.inference.networks import CONFIG, INSIDE_RUN
+from loci_looped.utils.errors import LociError
 
 RIVALS = ("savi-small", "loci-v1-small", "gswm-small")
 SEEDS = (0, 1)
@@ -82,11 +88,39 @@ def tell(rival: str, runs: list[Run]) -> None:
     print(f"  python tools/ship.py {chosen.folder} {rival} --figures tracking.json")
 
 
+COLUMNS = (
+    ("error visible %", "error_visible"), ("error occluded %", "error_occluded"), ("tracked %", "successful"),
+    ("movers found %", "movers_found"), ("MOTA", "mota"), ("false positives per frame", "false_positives_per_frame"),
+)
+
+
+def table(files: Sequence[Path]) -> list[str]:
+    """Results of the tracking experiment in Markdown, in the order of the files, with the commands below."""
+    lines = ["| model | " + " | ".join(words for words, _ in COLUMNS) + " |", "|---" + "|--:" * len(COLUMNS) + "|"]
+    commands = []
+    for results in map(read_results, files):
+        if results.experiment != "tracking":
+            raise LociError(f"The table is of tracking, but one of the files is of {results.experiment}.")
+        for case in results.cases("tracking", "mota"):
+            cells = [cell(results.find(case, metric)) for _, metric in COLUMNS]
+            lines.append(f"| {called(case)} | {' | '.join(cells)} |")
+        commands.append(f"- `{results.command}`")
+    return [*lines, "", "Commands:", *commands]
+
+
 def main(argv: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("rivals", nargs="*", choices=[*RIVALS, []], metavar="RIVAL", help=", ".join(RIVALS))
     parser.add_argument("--list", action="store_true", help="only say what would be run")
+    parser.add_argument("--table", type=Path, nargs="+", default=[], help="files of results: print them as a table")
     arguments = parser.parse_args(argv)
+    if arguments.table:
+        try:
+            print("\n".join(table(arguments.table)))
+        except (LociError, OSError) as error:
+            print(error, file=sys.stderr)
+            return 2
+        return 0
     for rival in arguments.rivals or RIVALS:
         runs = [Run(rival, seed, budget) for budget in BUDGETS for seed in SEEDS]
         for run in runs:

@@ -26,12 +26,15 @@ Config = TypeVar("Config", bound="RunConfig")
 
 USAGE = """usage: loci train RECIPE [--seed S] [--threads N] [--out DIR] [--any.field value ...]
        loci train --resume RUN [--threads N] [--minutes M]
+       loci train RECIPE --begin-with NETWORK [--any.field value ...]
        loci train RECIPE --start-from RUN [--start-update N] --out DIR [--any.field value ...]
 
 Learn from noise to object permanence, or train a rival on the same clips. Ctrl-C stops a run with a checkpoint;
 --resume takes it up again exactly where it was, also after a crash.
 Many processes: torchrun --nproc-per-node N -m loci_looped.cli.main train RECIPE ...
 
+--begin-with takes the weights of a network (adept-learnt, or the folder of a run) instead of noise, and nothing else:
+for films of your own, which are few.
 --start-from begins a new run at a checkpoint of another (its newest, or that of update N), with all it has learnt and
 counted, but with the configuration of this line: repeat the fields the other run had, and change what is to differ.
 
@@ -62,6 +65,7 @@ class Line:
     resume: Path | None
     start_from: Path | None
     start_update: int | None
+    begin_with: str | None
     rest: list[str]
 
 
@@ -98,7 +102,7 @@ def main(argv: list[str]) -> int:
 
     start = _reading(lambda: starting_point(other, line.start_update), console) if other is not None else None
     with _held(folder):
-        return _train(config, folder, where, start, other, console)
+        return _train(config, folder, where, start, other, console, line.begin_with)
 
 
 def _held(folder: Path) -> AbstractContextManager[None]:
@@ -111,6 +115,7 @@ def split_line(argv: list[str]) -> Line:
     rest = list(argv)
     resume = _take(rest, "--resume", "the folder of a run, for example --resume runs/adept-small-seed0")
     start = _take(rest, "--start-from", "the folder of a run, for example --start-from runs/adept-small-seed0")
+    begin = _take(rest, "--begin-with", "a network, for example --begin-with adept-learnt")
     update = _take(rest, "--start-update", "the update of a checkpoint, for example --start-update 4000")
     name = rest.pop(0) if rest and not rest[0].startswith("-") else None
     if name is not None:
@@ -119,6 +124,11 @@ def split_line(argv: list[str]) -> Line:
         raise LociError(
             f"Either --resume {resume} goes on with that run in its folder, or --start-from {start} begins a new one "
             "from it: leave out one of them."
+        )
+    if begin is not None and (resume or start):
+        raise LociError(
+            f"--begin-with {begin} is for a new run, but --{'resume' if resume else 'start-from'} goes on with weights "
+            "that are there: leave out one of them."
         )
     if update is not None and start is None:
         raise LociError(f"--start-update {update} needs --start-from RUN: which run's checkpoint is meant?")
@@ -131,7 +141,8 @@ def split_line(argv: list[str]) -> Line:
         if folder is not None and not Path(folder).is_dir():
             raise LociError(f"There is no run folder {folder} to {purpose}.")
     return Line(
-        name, Path(resume) if resume else None, Path(start) if start else None, int(update) if update else None, rest
+        name, Path(resume) if resume else None, Path(start) if start else None, int(update) if update else None,
+        begin, rest,
     )
 
 
@@ -184,14 +195,17 @@ def _reading(read: Callable[[], Checkpoint], console: Console) -> Checkpoint:
 
 
 def _train(
-    config: RunConfig, folder: Path, where: Where, found: Checkpoint | None, other: Path | None, console: Console
+    config: RunConfig, folder: Path, where: Where, found: Checkpoint | None, other: Path | None, console: Console,
+    begin_with: str | None = None,
 ) -> int:
-    """Train from noise, or from a checkpoint: the run's own, or that of the other run that it branches off."""
+    """Train from noise, with another network's weights, or from a checkpoint: the run's own, or that of the other run
+    that it branches off."""
     import torch
 
     from loci_looped.training.branch import branch_of, take_over_log
     from loci_looped.training.diagnostics import too_short
     from loci_looped.training.distributed import join
+    from loci_looped.training.inherit import inheritance
     from loci_looped.training.log import RunLog
     from loci_looped.training.loop import CHECKPOINTS, Trainer
     from loci_looped.utils.checkpoint import checkpoints
@@ -208,6 +222,9 @@ def _train(
         branch = branch_of(found, other, config, trainer.model.state_dict()) if found and other else None
         if found is not None:
             trainer.restore(branch.checkpoint if branch else found)
+        inherited = inheritance(begin_with, trainer.model.state_dict(), config.kind) if begin_with else None
+        if inherited is not None:
+            trainer.begin_with(inherited)
         if not world.is_first:
             trainer.open_clips()
             trainer.run()
@@ -219,6 +236,8 @@ def _train(
             beginning = "from the beginning" if found is None else f"going on at update {trainer.update}"
             beginning += f" of {other}" if other else ""
             log.say(f"{config.name}, seed {config.seed}, in {folder}, {beginning}; {config.precision} precision")
+            if inherited is not None:
+                log.say(inherited.sentence)
             if branch is not None:
                 for line in branch.sentences:
                     log.say(line)

@@ -73,6 +73,10 @@ class SaviConfig:
     slot_width: int = 128
     hidden_width: int = 256
     """Of the layers between slots: the corrector's and the predictor's MLP, the LSTM."""
+    initial_gain: float = 0.0
+    """How weights are drawn before training: 0 as PyTorch does, and so the published networks; above 0 from Gaussians
+    that keep the spread of signals (1, as in the original SAVi's library) or of signals after rectifiers (1.41). With
+    PyTorch's all slots paint the same picture at first, and it takes long until they come to differ."""
     encoder: EncoderConfig = field(default_factory=EncoderConfig)
     corrector: CorrectorConfig = field(default_factory=CorrectorConfig)
     predictor: PredictorConfig = field(default_factory=PredictorConfig)
@@ -89,6 +93,8 @@ class SaviConfig:
         for name, count in counts.items():
             if count < 1:
                 raise LociError(f"{name} is {count}, but SAVi needs at least one.")
+        if not 0 <= self.initial_gain <= 10:
+            raise LociError(f"initial_gain is {self.initial_gain}, but it must be 0 (PyTorch's weights) or up to 10.")
         for name, pair in (("frame", self.frame), ("decoder.broadcast", self.decoder.broadcast)):
             if len(pair) != 2 or min(pair) < 1:
                 raise LociError(f"{name} is {pair}, but it must be two numbers (rows, columns) of at least 1.")
@@ -182,9 +188,11 @@ PRESETS: dict[str, SaviConfig] = {
     # For two cores: five things and the background at 32 x 48, as 40 x 60 cannot be halved three times: the decoder
     # begins at 4 x 6 and doubles three times, like the published one. Half the resolution in the encoder and no
     # transposed convolution that keeps it in the decoder: with both, an update would take three times as long.
+    # Kernels are their means: drawn ones begin so wide that a short training learns to ignore who is who.
     "savi-small": SaviConfig(
-        frame=(32, 48), slots=6, slot_width=64, hidden_width=128,
+        frame=(32, 48), slots=6, slot_width=32, hidden_width=128, initial_gain=1.41,
         encoder=EncoderConfig(channels=(32, 32, 32, 32), stride=2, token_width=64),
+        kernel=KernelConfig(stochastic=False),
         decoder=DecoderConfig(channels=(64, 32, 16), broadcast=(4, 6)),
     ),
 }

@@ -45,6 +45,11 @@ class Averages:
         return averages
 
 
+def without_nan(values: dict[str, Any]) -> dict[str, Any]:
+    """What is no number becomes null: JSON knows no NaN."""
+    return {k: (None if isinstance(v, float) and not math.isfinite(v) else v) for k, v in values.items()}
+
+
 class RunLog:
     """The log of one run folder. Reopened at update n, it forgets what was written beyond n, as the run itself does."""
 
@@ -82,7 +87,7 @@ class RunLog:
 
     def record(self, kind: str, update: int, values: dict[str, Any]) -> None:
         """One JSON line, at once on disk; numbers also go to TensorBoard."""
-        clean = {k: (None if isinstance(v, float) and not math.isfinite(v) else v) for k, v in values.items()}
+        clean = without_nan(values)
         self._file.write(json.dumps({"kind": kind, "update": update, **clean}) + "\n")
         self._file.flush()
         if self._board is not None:

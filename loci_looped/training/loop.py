@@ -24,7 +24,8 @@ from loci_looped.training.clips import Report, TrainingClips, open_dataset
 from loci_looped.training.consolidation import Consolidation
 from loci_looped.training.distributed import ProcessGroup
 from loci_looped.training.film_validation import Findings
-from loci_looped.training.log import Averages, RunLog
+from loci_looped.training.inherit import Inheritance
+from loci_looped.training.log import Averages, RunLog, without_nan
 from loci_looped.training.objective import NamedPhase
 from loci_looped.training.objectives import objective_of
 from loci_looped.training.optimiser import (
@@ -63,6 +64,7 @@ class Trainer:
         self.means = Averages()
         self.milestones: list[int] = []         # where phases began; their checkpoints are kept for branches
         self.started_from: dict[str, Any] | None = None     # of a branch: run, update and configuration it came from
+        self.begins_with = ""                   # the network whose weights it had at first; without one: noise
         self._clips, self._clips_size, self._given = clips, config.frame, clips is not None
         self._scenes: list[Clip] = []
         self._told: set[str] = set()
@@ -79,6 +81,12 @@ class Trainer:
     def pictures(self) -> int:
         """Updates made with pictures, by which the curriculum counts; the others were rehearsals."""
         return self.update - (self.consolidation.updates if self.consolidation else 0)
+
+    def begin_with(self, inherited: Inheritance) -> None:
+        """Start from what another network has learnt; nothing has been counted yet."""
+        for network in (self.model, self.average):
+            network.load_state_dict(inherited.weights)
+        self.begins_with = inherited.name
 
     # ---------------------------------------------------------------- the loop
 
@@ -119,8 +127,8 @@ class Trainer:
             save_network(self.folder / INSIDE_RUN, self.network(), {
                 "recipe": self.config.name, "world": self.config.data.origin,
                 "trained_on": self.config.data.described(), "seed": self.config.seed,
-                "updates": self.update,
-                "minutes": round(self.seconds / 60, 1), "validation": last.to_json() if last else None,
+                "updates": self.update, **({"begins_with": self.begins_with} if self.begins_with else {}),
+                "minutes": round(self.seconds / 60, 1), "validation": without_nan(last.to_json()) if last else None,
             })
         return last
 
@@ -314,6 +322,7 @@ class Trainer:
             "calls": self.calls, "batches": self.batches, "looked": self.looked, "seconds": self.seconds,
             "level": self.objective.level(self.model), "means": self.means.to_json(), "told": sorted(self._told),
             "milestones": self.milestones, "config": self.config.to_json(), "started_from": self.started_from,
+            "begins_with": self.begins_with,
             **({"rehearsal": self.consolidation.values()} if self.consolidation else {}),
         }), spared=self.milestones)
 
@@ -351,3 +360,4 @@ class Trainer:
         self.means, self._told = Averages.from_json(found.values["means"]), set(found.values["told"])
         self.milestones = [int(update) for update in found.values.get("milestones", ())]
         self.started_from = found.values.get("started_from")
+        self.begins_with = str(found.values.get("begins_with", ""))

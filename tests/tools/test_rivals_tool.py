@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import json
 from pathlib import Path
 from types import ModuleType
 
@@ -50,3 +51,15 @@ def test_the_best_run_is_that_with_the_highest_mota(rivals: ModuleType, monkeypa
     motas = {0: None, 1: -0.2, 2: -0.5}
     monkeypatch.setattr(rivals.Run, "figures", lambda run: {"mota": motas[run.seed]})
     assert rivals.best(runs).seed == 1
+
+
+def test_a_table_says_what_the_files_hold(rivals: ModuleType, capsys: pytest.CaptureFixture[str]) -> None:
+    stored = TOOL.parents[1] / "docs" / "figures" / "kalman.json"
+    assert rivals.main(["--table", str(stored)]) == 0
+    told = capsys.readouterr().out
+    row = next(line for line in told.splitlines() if "Kalman" in line).split("|")
+    found = {row["metric"]: row["value"] for row in json.loads(stored.read_text())["rows"]}
+    assert float(row[2]) == pytest.approx(found["error_visible"], rel=0.01)
+    assert float(row[7]) == pytest.approx(found["false_positives_per_frame"], rel=0.01)
+    assert "- `loci evaluate kalman --scenes 50 --movers 2 --seed 300`" in told
+    assert rivals.main(["--table", "nothing.json"]) == 2 and "nothing.json" in capsys.readouterr().err

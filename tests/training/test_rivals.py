@@ -137,6 +137,7 @@ def test_the_end_of_a_rivals_run_leaves_figures_and_a_strip(
     (found,) = read_log(tmp_path / "run", "validation")
     assert 0 < found["copy_error"] < 200 and np.isfinite(found["explained"]) and 0 <= found["blobs_found"] <= 100
     assert (found["shut_error"] is not None) == (tiny_rival.kind == "g-swm")
+    assert "NaN" not in (tmp_path / "run" / "network" / "manifest.json").read_text()
     assert [path.name for path in (tmp_path / "run" / "strips").iterdir()] == [f"update-{tiny_rival.updates:09d}.png"]
 
 

@@ -19,6 +19,7 @@ from loci_looped.configs.savi import SaviConfig, preset
 from .checks import check_clip, check_frame, check_state
 from .decoder import BroadcastDecoder
 from .encoder import FrameEncoder
+from .initial import draw_weights
 from .kernel import KernelHead
 from .predictor import make_predictor
 from .slot_attention import SlotAttention
@@ -39,6 +40,8 @@ class Savi(nn.Module):
         )
         self.predictor = make_predictor(config)
         self.decoder = BroadcastDecoder(config)
+        if config.initial_gain:
+            draw_weights(self, config.initial_gain)
 
     def initial(self, batch: int) -> SaviState:
         """The state of `batch` streams before their first frame."""

@@ -8,6 +8,7 @@ from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import ndimage
 
 from loci_looped.data.coordinates import resize
 
@@ -125,7 +126,22 @@ def displacement(first: Floats, second: Floats) -> Floats | None:
     shifts = np.where(shifts > BLOCK / 2, shifts - BLOCK, shifts)
     # Where a thing passes before a wall both have a peak; the wall's is the one that tells about the camera.
     shifts[peaks[:, 0] > 0.9 * heights] = 0
-    return _most_common(shifts[heights > CERTAIN], at_least=max(3, textured.sum() / 4))
+    found = _most_common(shifts[heights > CERTAIN], at_least=max(3, textured.sum() / 4))
+    return found if found is None or _fits(first, second, found) else np.zeros(2)
+
+
+def _fits(first: Floats, second: Floats, shift: Floats) -> bool:
+    """Does more of the picture look as if it had shifted than as if it had stayed? Before a plain wall the hand that
+    moves has nearly all the texture, but the wall's faint shading stays where it is."""
+    rows, columns = (int(by) for by in np.rint(shift))
+    if rows == columns == 0:
+        return True
+    before, now = (ndimage.gaussian_filter(picture, 1.0) for picture in (first, second))
+    moved = ndimage.shift(before, (rows, columns), order=0, mode="constant", cval=np.nan)
+    known = ~np.isnan(moved)
+    errors = [np.where(known, (now - picture) ** 2, 0.0) for picture in (np.nan_to_num(moved), before)]
+    as_moved, as_still = (ndimage.gaussian_filter(error, 2.0) for error in errors)
+    return bool((as_moved < as_still / 2).sum() > (as_still < as_moved / 2).sum())
 
 
 def _most_common(shifts: Floats, at_least: float) -> Floats | None:

@@ -10,6 +10,7 @@ import torch
 from savi_material import BOTH, TINY, TINY_TRANSFORMER, noise_clip
 
 from loci_looped.baselines.savi import Savi, SaviConfig, SaviOutput
+from loci_looped.configs.savi import preset
 from loci_looped.model.state import TensorTree
 from loci_looped.utils.errors import LociError
 
@@ -162,3 +163,16 @@ def test_bad_input_is_answered_with_a_sentence() -> None:
         model.observe(torch.rand(2, 0, 3, 16, 24))
     with pytest.raises(LociError, match=r"A clip must be"):
         model.observe(frame)
+
+
+def test_slots_differ_from_the_start_where_weights_are_drawn_wide() -> None:
+    """PyTorch's own weights let them paint the same picture to a hundredth of a logit."""
+    spread = {}
+    for gain in (0.0, 1.41):
+        model = made(dataclasses.replace(preset("savi-small"), initial_gain=gain))
+        with torch.no_grad():
+            _, output = model.step(torch.rand(1, 3, *model.config.frame), model.initial(1))
+        spread[gain] = float(output.decoded.mask_logits.std(dim=1).mean())
+    assert spread[0.0] < 0.01 and spread[1.41] > 0.3
+    with pytest.raises(LociError, match="initial_gain is -1"):
+        SaviConfig(initial_gain=-1)

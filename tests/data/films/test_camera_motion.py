@@ -48,3 +48,16 @@ def test_of_a_plain_wall_nothing_is_claimed() -> None:
 def test_a_large_board_that_slides_past_does_not_move_the_camera(seed: int) -> None:
     found = camera_motion(draw(make_film(seed))[::3])
     assert found.extent() < 0.01 and not found.cuts
+
+
+def test_a_patterned_thing_before_a_plain_wall_is_not_the_camera() -> None:
+    """It has nearly all the texture of the picture; the wall has only its shading, which stays."""
+    random = np.random.default_rng(0)
+    wall = np.tile(np.linspace(150, 210, 240)[None, :, None], (160, 1, 3)) + np.linspace(-20, 20, 160)[:, None, None]
+    pattern = random.integers(0, 255, (9, 11, 3)).repeat(12, axis=0).repeat(8, axis=1)
+    frames = []
+    for step in range(20):
+        picture = wall + random.normal(0, 1, wall.shape)
+        picture[26:134, 30 + 5 * step : 118 + 5 * step] = pattern
+        frames.append(np.clip(picture, 0, 255).astype(np.uint8))
+    assert not camera_motion(frames).moves()

@@ -1,0 +1,50 @@
+"""A new run that begins with what a network has learnt elsewhere, instead of noise.
+
+Unlike a branch (training/branch.py) nothing but weights is taken over: the curriculum, the optimiser and all counters
+begin anew. Thirty films of one's own are few; who has seen other things knows already how to draw and to hold one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from torch import Tensor
+
+from loci_looped.inference.network_kinds import kind_of
+from loci_looped.inference.networks import load_any
+from loci_looped.training.branch import LISTED
+from loci_looped.utils.errors import LociError
+
+ENOUGH = 0.5
+"""Share of the parameters that must fit; with less, little is taken over but confusion."""
+
+
+@dataclass(frozen=True)
+class Inheritance:
+    """Weights for the network of a run, and what there is to tell about them."""
+
+    name: str                       # of the network they are from
+    weights: dict[str, Tensor]
+    sentence: str
+
+
+def inheritance(name: str, fresh: Mapping[str, Tensor], kind: str) -> Inheritance:
+    """The weights of a network (by its name or folder) where they fit those of an untrained one, `fresh`."""
+    network = load_any(name)
+    own = kind_of(network).name
+    if own.lower() != f"{kind} network":
+        raise LociError(f"{name} is a {own}, but this recipe trains a {kind} network: its weights do not fit.")
+    theirs = network.state_dict()
+    fits = {key for key, value in fresh.items() if key in theirs and theirs[key].shape == value.shape}
+    taken = sum(fresh[key].numel() for key in fits)
+    if taken < ENOUGH * sum(value.numel() for value in fresh.values()):
+        raise LociError(
+            f"Too little of {name} fits the network of this run: it is of another make. Use the recipe that {name} was "
+            "trained with, and the same --model fields."
+        )
+    rest = sorted(set(fresh) - fits)
+    listed = f"{', '.join(rest[:LISTED])}{' ...' if len(rest) > LISTED else ''}"
+    told = f"It begins with the weights of {name}; its curriculum begins anew."
+    weights = {key: theirs[key] if key in fits else value for key, value in fresh.items()}
+    return Inheritance(name, weights, f"{told} Untrained as yet: {listed}." if rest else told)

@@ -1,0 +1,83 @@
+"""A run that begins with another network's weights: all of them and nothing else, and a sentence where it cannot be."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import torch
+from squares import flags_of
+
+from loci_looped.cli.main import main
+from loci_looped.configs.recipes import recipe
+from loci_looped.configs.training import TrainConfig
+from loci_looped.inference.networks import load, save_network
+from loci_looped.model import LociLooped
+from loci_looped.training.inherit import inheritance
+from loci_looped.utils.checkpoint import checkpoints, newest_checkpoint, read_checkpoint
+from loci_looped.utils.errors import LociError
+
+Change = Callable[..., TrainConfig]
+
+
+def _network(config: TrainConfig, folder: Path, seed: int = 5) -> Path:
+    torch.manual_seed(seed)
+    return save_network(folder, LociLooped(config.model))
+
+
+def _train(config: TrainConfig, out: Path, *words: str) -> int:
+    return main(["train", config.name, *flags_of(config, recipe(config.name)), "--out", str(out), *words])
+
+
+def test_a_run_begins_with_the_weights_and_counts_from_zero(
+    tiny: TrainConfig, changed: Change, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    elder = _network(tiny, tmp_path / "elder")
+    config = changed(tiny, **{"curriculum.updates": 3})
+    assert _train(config, tmp_path / "run", "--begin-with", str(elder)) == 0
+    first = read_checkpoint(checkpoints(tmp_path / "run" / "checkpoints")[0])
+    assert first.update == 0 and first.values["started_from"] is None
+    theirs = load(elder).state_dict()
+    for part in ("weights", "average"):
+        assert all(torch.equal(value, theirs[name]) for name, value in first.tensors[part].items())
+    assert f"begins with the weights of {elder}" in " ".join(capsys.readouterr().err.split())
+    last = newest_checkpoint(tmp_path / "run" / "checkpoints")
+    assert last.values["begins_with"] == str(elder) and last.update >= 3
+    manifest = json.loads((tmp_path / "run" / "network" / "manifest.json").read_text())
+    assert manifest["begins_with"] == str(elder)
+    own = {name for name, value in last.tensors["weights"].items() if not torch.equal(value, theirs[name])}
+    assert own                                      # and it has learnt
+
+
+def test_what_does_not_fit_stays_untrained_and_is_named(tiny: TrainConfig, tmp_path: Path) -> None:
+    elder = _network(tiny, tmp_path / "elder")
+    fresh = LociLooped(tiny.model).state_dict()
+    name = next(iter(fresh))
+    fresh[name] = torch.zeros(3, 1, 4, 1, 5)
+    found = inheritance(str(elder), fresh, "loci-looped")
+    assert found.weights[name] is fresh[name] and f"Untrained as yet: {name}." in found.sentence
+
+
+def test_a_network_of_another_make_or_kind_is_refused(tiny: TrainConfig, changed: Change, tmp_path: Path) -> None:
+    wide = dataclasses.replace(tiny.model, encoder=dataclasses.replace(tiny.model.encoder, channels=40),
+                               decoder=dataclasses.replace(tiny.model.decoder, channels=40), gestalt=24)
+    elder = _network(changed(tiny, model=wide), tmp_path / "wide")
+    with pytest.raises(LociError, match=r"Too little of .* fits"):
+        inheritance(str(elder), LociLooped(tiny.model).state_dict(), "loci-looped")
+    with pytest.raises(LociError, match="is a loci-looped network, but this recipe trains a savi network"):
+        inheritance(str(elder), {}, "savi")
+
+
+@pytest.mark.parametrize(("words", "sentence"), [
+    (["--begin-with", "nobody"], "There is no network called 'nobody'"),
+    (["--begin-with"], "--begin-with needs a network"),
+    (["--begin-with", "adept-small", "--start-from", "."], "leave out one of them"),
+])
+def test_bad_beginnings_are_told(
+    words: list[str], sentence: str, tiny: TrainConfig, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert _train(tiny, tmp_path / "run", *words) == 2
+    assert sentence in " ".join(capsys.readouterr().err.split())
