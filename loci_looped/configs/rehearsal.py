@@ -48,8 +48,8 @@ class RehearsalConfig:
     recorded_hold: float = 0.12
     """The same while diaries are recorded, from the second round on."""
     dark: float = 0.0
-    """Share of black frames in the diaries: what is sensed then is no word about anything, and the gate may learn so.
-    """
+    """Share of black frames in the diaries, from the second round on: what is sensed then is no word about anything,
+    and the gate may learn so."""
     noise: float = 0.01
     """Standard deviation of noise on sensed places, in half images."""
     well_seen: float = 0.1

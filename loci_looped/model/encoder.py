@@ -117,7 +117,7 @@ class Encoder(nn.Module):
             active.fold(own_objects).to(dtype),
             own_gaussian.unsqueeze(1).to(dtype),
             active.fold(object_masks).unsqueeze(1).to(dtype),
-        ], dim=1).contiguous(memory_format=torch.channels_last)
+        ], dim=1)
 
     def _to_latent(self, x: Tensor) -> Tensor:
         if self.config.level == 2:
