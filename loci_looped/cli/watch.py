@@ -33,7 +33,7 @@ class Arguments:
     ,kind=surprise), or camera:0."""
     out: Annotated[Path | None, tyro.conf.arg(aliases=["-o"])] = None
     """Folder for the results; without it, a folder named after the source is made here."""
-    network: Annotated[str, tyro.conf.arg(aliases=["--model"])] = "adept-small"
+    network: Annotated[str, tyro.conf.arg(aliases=["--model"])] = "adept-learnt"
     """A shipped network, or the folder of a network or of a training run; also a rival's."""
     background: Path | None = None
     """A picture of the empty scene. Without it the background is estimated from the film."""
