@@ -83,7 +83,8 @@ class Encoder(nn.Module):
         x = self._inputs(frame, error, visible_masks_with_background, own_objects, previous, object_masks, active)
         features = self.trunk(self._to_latent(x))
         gestalt_features = self.gestalt_blocks(features)
-        position_maps = self.position_blocks(features).to(frame.dtype)
+        # The last block is cheap, and places are read off its maps by a soft-max: rounded logits would blur them.
+        position_maps = self.position_blocks[-1](self.position_blocks[:-1](features).to(frame.dtype))
         size_map, place_map, priority_map, *further_maps = position_maps.unbind(1)      # each (n, h, w)
         place_map = self.place_logits(place_map, x, previous, active)
         attention = torch.softmax(place_map.flatten(1), dim=1).view_as(place_map)
