@@ -129,10 +129,11 @@ def test_a_scene_is_built_and_played(page: Page) -> None:
     page.select_option("#properties select", "cone")
     page.click("#properties [aria-label=yellow]")
     assert page.evaluate("window.lab.scene.movers[1].shape + window.lab.scene.movers[1].colour") == "coneyellow"
-    box = page.locator("#world").bounding_box()
-    assert box is not None
     page.click("[data-thing=screen]")
     before = page.evaluate("window.lab.scene.screen.y")
+    page.locator("#world").scroll_into_view_if_needed()
+    box = page.locator("#world").bounding_box()
+    assert box is not None
     middle = (box["x"] + box["width"] / 2, box["y"] + box["height"] * 0.35)
     page.mouse.move(*middle)
     page.mouse.down()
