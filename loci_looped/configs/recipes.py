@@ -116,9 +116,9 @@ ABOUT: dict[str, str] = {
     "balls": "the paper's, for bouncing balls",
     "adept-small": "object permanence, partly by rule, on one CPU core in a quarter of an hour",
     "adept-learnt": "the same without any rule of permanence: it learns to see, then rehearses what it saw",
-    "clevrer-small": "colliding objects, a fifth of the frames black; as adept-learnt",
+    "clevrer-small": "colliding objects, a fifth of the frames black; not trained yet",
     "balls-small": "bouncing balls that collide, without any rule of motion",
-    "balls-small-occlusion": "bouncing balls that pass each other",
+    "balls-small-occlusion": "bouncing balls that pass each other; not trained yet",
     **ABOUT_RIVALS,
 }
 
