@@ -85,8 +85,8 @@ RECIPES: dict[str, TrainConfig] = {
         loss=dataclasses.replace(_SMALL_LOSS, prediction=0.0, reconstruction=1.0, position_change=0.0),
         curriculum=_SEEING,
         rehearsal=RehearsalConfig(
-            rounds_at=(4_200,) * 6, updates=400, clips=304, films=1_824, remembered=1_216, last_learning_rate=5e-4,
-            averaged=3, hold=0.1, alike=0.15, longest_gap=3, repainted=0.15, position_cost=0.4, gestalt_cost=0.03,
+            rounds_at=(4_200,) * 6, updates=400, clips=304, remembered=608, last_learning_rate=5e-4, averaged=3,
+            hold=0.1, alike=0.15, longest_gap=3, repainted=0.15, position_cost=0.4, gestalt_cost=0.03,
         ),
     ),
     "clevrer-small": dataclasses.replace(
