@@ -179,7 +179,9 @@ def compare(clips: str, network: str, seconds: float, rounds: int) -> dict[str, 
                 "--threads", str(threads), "--seconds", str(seconds), "--network", network,
             ]
             environment = {**os.environ, "OMP_NUM_THREADS": str(threads)}
-            done = subprocess.run(order, check=True, capture_output=True, text=True, env=environment)
+            done = subprocess.run(order, check=False, capture_output=True, text=True, env=environment)
+            if done.returncode:
+                sys.exit(f"The measurement of {name} failed:\n{done.stderr[-3000:]}")
             found[name].append(float(json.loads(done.stdout.strip().splitlines()[-1])["updates_per_second"]))
     return found
 

@@ -2,7 +2,7 @@
 
     import loci_looped
 
-    model = loci_looped.load("adept-small")
+    model = loci_looped.load("adept-learnt")
     for moment in loci_looped.watch(model, "clip.mp4"):
         ...
 

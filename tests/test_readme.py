@@ -90,7 +90,7 @@ def test_its_quick_commands_run_in_their_order(desk: Path, monkeypatch: pytest.M
         for flag, value in SMALLER.items():
             if flag in words:
                 words[words.index(flag) + 1] = value
-        if words[:2] == ["evaluate", "adept-small"] and "--scenes" not in words:
+        if words[:2] == ["evaluate", "adept-learnt"] and "--scenes" not in words:
             words += ["--scenes", "1", "--gate", "learned"]
         assert main(words) == 0, " ".join(words)
         done.append(words[0])

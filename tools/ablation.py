@@ -34,7 +34,7 @@ RECIPE = "adept-learnt"
 FOLDER = Path("runs") / "ablation"
 DOCUMENT = Path(__file__).parents[1] / "docs" / "decisions.md"
 PICTURES = RECIPES[RECIPE].curriculum.updates
-ROUNDS, UPDATES = 3, 200
+ROUNDS, UPDATES = 3, 150
 BUDGET = ("--rehearsal.updates", str(UPDATES), "--rehearsal.rounds-at", *(str(PICTURES),) * ROUNDS)
 SCENES = ("--scenes", "64", "--movers", "2", "--seed", "1000")
 

@@ -16,7 +16,7 @@ class Arguments:
 
     out: Path = Path("loci-demo")
     """Folder for films, panels, curves and numbers."""
-    network: str = "adept-small"
+    network: str = "adept-learnt"
     """A shipped network, or the folder of a network or of a training run."""
     seed: int | None = None
     """Which scene. Without it ten are compared, how far they differ is said, and the one in the middle is shown."""

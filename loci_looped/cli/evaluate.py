@@ -42,7 +42,8 @@ class Arguments:
     seed: int = 0
     """First seed of the scenes; also decides blackouts and bootstrap draws. Validation uses those from 1000 on."""
     gate: tuple[GateKind, ...] = ()
-    """How the gate is used. Without it: learned, open and visibility for tracking and ablation, else learned."""
+    """How the gate is used. Without it: learned, open and visibility for tracking and ablation, closed, too, for
+    interruptions, else learned."""
     beside: tuple[str, ...] = ()
     """ablation: further networks (or kalman) to compare with WHAT on the same scenes."""
     pairs: int = PAIRS

@@ -16,7 +16,7 @@ class Arguments:
     """Serve the lab on this machine; open the address it prints. Stop it with Ctrl-C."""
 
     network: str = ""
-    """A shipped network, or the folder of a network or of a training run; without it the world's: adept-small,
+    """A shipped network, or the folder of a network or of a training run; without it the world's: adept-learnt,
     balls-small or clevrer-small."""
     world: LabWorldName = "vanish"
     """What is in the scenes: vanish has a screen and movers, balls a box of bouncing balls, collide a table on which

@@ -10,7 +10,7 @@ ExperimentName = Literal["tracking", "surprise", "interruptions", "imagination",
 EXPERIMENTS: tuple[ExperimentName, ...] = get_args(ExperimentName)
 DEFAULT_GATES: dict[ExperimentName, tuple[GateKind, ...]] = {
     "tracking": ("learned", "open", "visibility"), "ablation": ("learned", "open", "visibility"),
-    "surprise": ("learned",), "interruptions": ("learned",), "imagination": ("learned",),
+    "surprise": ("learned",), "interruptions": ("learned", "open", "visibility", "closed"), "imagination": ("learned",),
 }
 DEFAULT_SCENES: dict[ExperimentName, int] = {"interruptions": 24, "imagination": 50}
 """The others take the paper's test set."""

@@ -18,9 +18,6 @@ class RehearsalConfig:
     followed by two rounds. Without any there is no rehearsal."""
     clips: int = 208
     """Clips whose diaries each round records; each records others."""
-    films: int = 0
-    """How many different clips are generated for diaries: perception learns from a few hundred films, but how things
-    move and hide takes more. 0 is those of the pictures; so it is for folders, which have no others."""
     remembered: int = 0
     """Clips whose diaries are rehearsed, at most: the newest, those of earlier rounds included. What was recorded in
     the first round is not kept, as nobody could imagine then. 0 is those of the present round alone."""
@@ -51,8 +48,8 @@ class RehearsalConfig:
     recorded_hold: float = 0.12
     """The same while diaries are recorded, from the second round on."""
     dark: float = 0.0
-    """Share of black frames in the diaries: what is sensed then is no word about anything, and the gate may learn so.
-    """
+    """Share of black frames in the diaries, from the second round on: what is sensed then is no word about anything,
+    and the gate may learn so."""
     noise: float = 0.01
     """Standard deviation of noise on sensed places, in half images."""
     well_seen: float = 0.1
@@ -95,7 +92,7 @@ class RehearsalConfig:
         for name in ("clips", "updates", "batch", "hold_from", "longest_gap", "averaged"):
             if getattr(self, name) < 1:
                 raise ValueError(f"rehearsal.{name} is {getattr(self, name)}, but it must be at least 1.")
-        for name in ("window", "backward", "remembered", "films"):
+        for name in ("window", "backward", "remembered"):
             if getattr(self, name) < 0:
                 raise ValueError(f"rehearsal.{name} is {getattr(self, name)}, but it must not be negative.")
         for name in ("hold", "together", "recorded_hold", "repainted", "dark"):

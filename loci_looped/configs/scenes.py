@@ -19,7 +19,7 @@ TrainingScene = Literal["vanish", "collide", "balls-interaction", "balls-occlusi
 
 LabWorldName = Literal["vanish", "balls", "collide"]
 """The worlds whose scenes `loci lab` can edit."""
-LAB_NETWORKS: dict[LabWorldName, str] = {"vanish": "adept-small", "balls": "balls-small", "collide": "clevrer-small"}
+LAB_NETWORKS: dict[LabWorldName, str] = {"vanish": "adept-learnt", "balls": "balls-small", "collide": "clevrer-small"}
 """Who lives in each, unless another network is named."""
 
 SCENE_NAMES: tuple[str, ...] = (

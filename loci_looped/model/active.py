@@ -17,12 +17,13 @@ class Active:
 
     mask: Tensor                # (B, K) bool
     index: Tensor | None        # (N,) flat indices: the active slots, then a few idle ones that fill the last bucket
-    count: int = 0              # how many of them are active
+    count: int = 0              # how many of them are active, where that is known
 
     @staticmethod
     def everything(like: Tensor) -> Active:
         """All slots of a (B, K, ...) tensor, used or not: the released code's way."""
-        return Active(torch.ones(like.shape[:2], dtype=torch.bool, device=like.device), None)
+        everyone = torch.ones(like.shape[:2], dtype=torch.bool, device=like.device)
+        return Active(everyone, None, everyone.numel())
 
     @staticmethod
     def of(assigned: Tensor) -> Active:
@@ -34,7 +35,7 @@ class Active:
         bucket = -(-flat.numel() // SIZES)      # one for a single stream, so that there every idle slot is saved
         rounded = min(flat.numel(), -(-max(1, count) // bucket) * bucket)
         if rounded == flat.numel():
-            return Active(assigned, None)
+            return Active(assigned, None, count)
         return Active(assigned, torch.argsort(flat, descending=True, stable=True)[:rounded], count)
 
     def fold(self, x: Tensor) -> Tensor:
@@ -53,7 +54,9 @@ class Active:
         """(N, ...) -> (B, K, ...), `fill` in the slots that took no part."""
         batch, slots = self.mask.shape
         if self.index is None:
-            wide = y.unflatten(0, (batch, slots))
+            wide: Tensor = y.unflatten(0, (batch, slots))
+            if self.count == batch * slots:
+                return wide
             return torch.where(self.mask.view(batch, slots, *[1] * (wide.ndim - 2)), wide, fill)
         whole = y.new_full((batch * slots, *y.shape[1:]), fill)
         result: Tensor = whole.index_copy(0, self.index[: self.count], y[: self.count]).unflatten(0, (batch, slots))

@@ -8,16 +8,23 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from .patches import to_patches, to_pictures
+
 
 def channel_skip(x: Tensor, channels: int) -> Tensor:
     """Change the number of channels (N, C, H, W) without parameters: repeat consecutively, or average groups."""
     have = x.shape[1]
     if have == channels:
         return x
+    # One matrix product, which leaves maps and their gradients in the layout they had, channels last.
+    return (x.permute(0, 2, 3, 1) @ channel_groups(have, channels, x)).permute(0, 3, 1, 2)
+
+
+def channel_groups(have: int, channels: int, like: Tensor) -> Tensor:
+    """(have, channels): how much each of the channels there are has in each of those that there will be."""
     common = math.gcd(have, channels)
-    if have != common:
-        x = x.unflatten(1, (common, have // common)).mean(2)
-    return x.repeat_interleave(channels // common, dim=1)
+    groups = torch.eye(common, dtype=like.dtype, device=like.device) * (common / have)
+    return groups.repeat_interleave(have // common, 0).repeat_interleave(channels // common, 1)
 
 
 def grid(cells: int, like: Tensor, pixels: int | None = None) -> Tensor:
@@ -96,13 +103,15 @@ class PatchDown(nn.Module):
         """`repeated`: each channel of `x` stands for so many equal ones."""
         # Both summands are linear, so they are one convolution: the mean's kernel is added to the learnt one.
         outputs, inputs = self.conv.weight.shape[:2]
-        one_by_one = torch.eye(inputs, dtype=self.gain.dtype, device=x.device)[..., None, None]
-        mean = channel_skip(one_by_one, outputs).transpose(0, 1) / 16                       # (outputs, inputs, 1, 1)
+        mean = channel_groups(inputs, outputs, self.gain).T[..., None, None] / 16           # (outputs, inputs, 1, 1)
         weight = self.gain * self.conv.weight + mean
         if repeated > 1:        # equal channels see the sum of their weights
             weight = weight.unflatten(1, (inputs // repeated, repeated)).sum(2)
+        # Patches do not overlap, so that they are one matrix product; its gradients are several times faster than a
+        # convolution's.
+        patches = to_patches(x)
         bias = None if self.conv.bias is None else (self.gain * self.conv.bias).to(x.dtype)
-        return F.conv2d(x, weight.to(x.dtype), bias, stride=4)
+        return F.linear(patches, weight.flatten(1).to(x.dtype), bias).permute(0, 3, 1, 2)
 
     def tell_inputs_apart(self) -> None:
         """Begin with block means of the inputs in turn, each output one of them.
@@ -112,7 +121,7 @@ class PatchDown(nn.Module):
         """
         outputs, inputs = self.conv.weight.shape[:2]
         with torch.no_grad():
-            averaged = channel_skip(torch.eye(inputs)[..., None, None], outputs).transpose(0, 1)
+            averaged = channel_groups(inputs, outputs, torch.ones(())).T[..., None, None]
             in_turn = torch.eye(inputs)[torch.arange(outputs) % inputs][..., None, None]
             self.conv.weight += ((in_turn - averaged) / 16 / self.gain).to(self.conv.weight)
 
@@ -137,21 +146,33 @@ class PatchUp(nn.Module):
             self.conv.weight[:, :, 1, 1] += torch.eye(channels)
             self.spread.weight += (4 * outputs / channels * share)[..., None, None].to(self.spread.weight)
 
-    def forward(self, x: Tensor, dtype: torch.dtype | None = None) -> Tensor:
-        """(n, C, h, w) -> (n, outputs, 4 h, 4 w), in the type `dtype` if it is given."""
+    def forward(
+        self, x: Tensor, dtype: torch.dtype | None = None, *, gain: Tensor | None = None, onto: Tensor | None = None
+    ) -> Tensor:
+        """(n, C, h, w) -> (n, outputs, 4 h, 4 w), in the type `dtype` if it is given.
+
+        `onto`: a picture of the same scene (n, outputs, h, w) it is added to, times the factor `gain`.
+        """
         (n, channels, rows, columns), outputs = x.shape, self.spread.out_channels
         cells = F.relu(self.conv(F.relu(x)), inplace=True)
         # Patches do not overlap, so they are one matrix product of the cells: several times faster than a transposed
-        # convolution. The averaged channels ride along as further columns.
-        both = torch.cat([cells, channel_skip(x, outputs)], dim=1).permute(0, 2, 3, 1).reshape(-1, channels + outputs)
-        plain = torch.eye(outputs, dtype=self.gain.dtype, device=x.device).repeat_interleave(16, dim=1)
-        weight = torch.cat([self.gain * self.spread.weight.reshape(channels, -1), plain])
-        patches = both @ weight.to(x.dtype)
-        if self.spread.bias is not None:
-            patches = patches + (self.gain * self.spread.bias).repeat_interleave(16).to(x.dtype)
-        patches = patches.view(n, rows, columns, outputs, 4, 4).permute(0, 3, 1, 4, 2, 5)
-        patches = patches.to(dtype or x.dtype, memory_format=torch.contiguous_format)
-        return patches.reshape(n, outputs, 4 * rows, 4 * columns)
+        # convolution; another gives the averaged channels.
+        plain = channel_groups(channels, outputs, self.gain).repeat_interleave(16, dim=1)
+        weight = self.gain * self.spread.weight.reshape(channels, -1)
+        offset = weight.new_zeros(outputs) if self.spread.bias is None else self.gain * self.spread.bias
+        if gain is not None:
+            plain, weight, offset = gain * plain, gain * weight, gain * offset
+        patches = torch.addmm(offset.repeat_interleave(16).to(x.dtype), _cells(cells), weight.to(x.dtype))
+        patches = torch.addmm(patches, _cells(x), plain.to(x.dtype))
+        if onto is not None:
+            larger = channel_groups(outputs, 16 * outputs, x)
+            patches = torch.addmm(patches, _cells(onto.to(x.dtype)), larger)
+        return to_pictures(patches.view(n, rows, columns, -1)).to(dtype or x.dtype)
+
+
+def _cells(x: Tensor) -> Tensor:
+    """(n, C, h, w), channels last -> (n h w, C), the same memory."""
+    return x.permute(0, 2, 3, 1).reshape(-1, x.shape[1])
 
 
 def binarise(logits: Tensor, training: bool, generator: torch.Generator | None) -> Tensor:

@@ -52,8 +52,7 @@ class Refinement(nn.Module):
         self.gain = nn.Parameter(torch.full((1,), 1e-16))
 
     def forward(self, coarse: Tensor, features: Tensor) -> Tensor:
-        nearest = F.interpolate(coarse, scale_factor=4, mode="nearest")
-        result: Tensor = nearest + self.gain * self.up2(self.up1(self.blocks(features)), coarse.dtype)
+        result: Tensor = self.up2(self.up1(self.blocks(features)), coarse.dtype, gain=self.gain, onto=coarse)
         return result
 
 
@@ -107,8 +106,9 @@ class Decoder(nn.Module):
         if prioritised:
             maps = self.order(maps, codes.priority, generator)
         dtype = self.arithmetic or maps.dtype
-        merged = active.fold(maps).unsqueeze(1).to(dtype) * active.fold(codes.gestalt)[..., None, None].to(dtype)
-        return merged.contiguous(memory_format=torch.channels_last)
+        # Multiplied channels last, as the convolutions want them.
+        merged = active.fold(maps).unsqueeze(-1).to(dtype) * active.fold(codes.gestalt)[:, None, None].to(dtype)
+        return merged.permute(0, 3, 1, 2)
 
     def maps(self, codes: SlotCodes) -> Tensor:
         """Q (B, K, h, w): where each slot is, on the latent grid."""

@@ -48,6 +48,18 @@ class GlobalGestalt(nn.Module):
         return result
 
 
+class PositionBlocks(nn.Sequential):
+    """The last block works in the arithmetic of its weights: it is cheap, and places are read off its maps by a
+    soft-max, where rounded logits would blur them."""
+
+    def forward(self, input: Tensor) -> Tensor:
+        *blocks, last = self
+        for block in blocks:
+            input = block(input)
+        result: Tensor = last(input.to(next(last.parameters()).dtype))
+        return result
+
+
 class Encoder(nn.Module):
     position_maps = 3       # size, place, priority
     arithmetic: torch.dtype | None = None
@@ -62,7 +74,7 @@ class Encoder(nn.Module):
             self.fine_blocks = nn.Sequential(*[ResidualBlock(fine, fine, gain=1e-12) for _ in range(layers)])
         self.down = PatchDown(fine, c, gain=1.0)
         self.trunk = nn.Sequential(*[ResidualBlock(c, c) for _ in range(layers)])
-        self.position_blocks = nn.Sequential(
+        self.position_blocks = PositionBlocks(
             *[ResidualBlock(c, c) for _ in range(layers)], ResidualBlock(c, self.position_maps)
         )
         self.gestalt_blocks = nn.Sequential(*[ResidualBlock(c, c) for _ in range(layers)])
@@ -83,7 +95,7 @@ class Encoder(nn.Module):
         x = self._inputs(frame, error, visible_masks_with_background, own_objects, previous, object_masks, active)
         features = self.trunk(self._to_latent(x))
         gestalt_features = self.gestalt_blocks(features)
-        position_maps = self.position_blocks(features).to(frame.dtype)
+        position_maps = self.position_blocks(features)
         size_map, place_map, priority_map, *further_maps = position_maps.unbind(1)      # each (n, h, w)
         place_map = self.place_logits(place_map, x, previous, active)
         attention = torch.softmax(place_map.flatten(1), dim=1).view_as(place_map)
@@ -117,7 +129,7 @@ class Encoder(nn.Module):
             active.fold(own_objects).to(dtype),
             own_gaussian.unsqueeze(1).to(dtype),
             active.fold(object_masks).unsqueeze(1).to(dtype),
-        ], dim=1).contiguous(memory_format=torch.channels_last)
+        ], dim=1)
 
     def _to_latent(self, x: Tensor) -> Tensor:
         if self.config.level == 2:

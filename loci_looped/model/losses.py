@@ -119,15 +119,22 @@ def gestalt_change(output: StepOutput) -> Tensor:
             "The gestalt-change loss compares whole objects, which only a training step (no warm-up) with "
             "whole own objects decodes: set loss.gestalt_change to 0 or leave out extensions.painted_objects."
         )
-    before = centred(torch.sigmoid(output.objects_before.detach() - COLOUR_SHIFT), output.previous.position.detach())
-    after = centred(torch.sigmoid(output.objects_after - COLOUR_SHIFT), output.predicted.position.detach())
-    weight = output.visibility.flatten()[:, None, None, None]
-    return (weight * (before - after).square()).mean()
+    # Slots that have never been seen weigh nothing, and most are among them.
+    seen = output.visibility.flatten().nonzero().squeeze(1)
+
+    def centred_colours(logits: Tensor, position: Tensor) -> Tensor:
+        chosen = logits.flatten(0, 1).index_select(0, seen)
+        return centred(torch.sigmoid(chosen - COLOUR_SHIFT), position.flatten(0, 1).index_select(0, seen))
+
+    before = centred_colours(output.objects_before.detach(), output.previous.position.detach())
+    after = centred_colours(output.objects_after, output.predicted.position.detach())
+    weight = output.visibility.flatten().index_select(0, seen)[:, None, None, None]
+    return (weight * (before - after).square()).sum() / output.objects_after.numel()
 
 
 def centred(pictures: Tensor, position: Tensor) -> Tensor:
-    """(B, K, 3, H, W) -> (B K, 3, H, W), each translated so that its slot's place is in the middle."""
-    flat, place = pictures.flatten(0, 1), position.flatten(0, 1)
+    """(..., 3, H, W), places (..., 2) -> (n, 3, H, W), each translated so that its place is in the middle."""
+    flat, place = pictures.flatten(0, -4), position.flatten(0, -2)
     rows, columns = flat.shape[2:]
     y = _pixel_centres(rows, flat).view(1, -1, 1) + place[:, 0].view(-1, 1, 1)
     x = _pixel_centres(columns, flat).view(1, 1, -1) + place[:, 1].view(-1, 1, 1)

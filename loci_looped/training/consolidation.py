@@ -102,7 +102,7 @@ class Consolidation:
                     shape, self.config.recorded_hold, self.config.hold_from, self.config.hold_to, draw
                 ).to(frames.device)
             dark = None
-            if self.config.dark:
+            if self.config.dark and not first:      # who cannot imagine yet would lose its objects in the dark
                 dark = dark_frames((length, frames.shape[0]), self.config.dark, draw).to(frames.device)
             diaries.append(self._everyones(record(self.model, frames, background, gate, hold, warm_up, dark)))
         self.diary = self._remembered(joined(diaries).of_clips(slice(self.config.clips))) if diaries else None

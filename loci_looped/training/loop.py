@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import dataclasses
 import math
 import time
 import warnings
@@ -65,7 +64,7 @@ class Trainer:
         self.milestones: list[int] = []         # where phases began; their checkpoints are kept for branches
         self.started_from: dict[str, Any] | None = None     # of a branch: run, update and configuration it came from
         self.begins_with = ""                   # the network whose weights it had at first; without one: noise
-        self._clips, self._clips_size, self._given = clips, config.frame, clips is not None
+        self._clips, self._clips_size = clips, config.frame
         self._scenes: list[Clip] = []
         self._told: set[str] = set()
         self._stop = False
@@ -167,8 +166,7 @@ class Trainer:
         """Some of a round of rehearsal; returns when the last checkpoint was written."""
         started = time.monotonic()
         if rounds.must_record:
-            watched = self._rehearsed_clips(rounds.config.films) or clips
-            self.batches += rounds.record(watched, self.batches, self.config.warm_up_steps)
+            self.batches += rounds.record(clips, self.batches, self.config.warm_up_steps)
             self.milestones.append(self.update)
             if log is not None:
                 log.say(rounds.told())
@@ -193,14 +191,6 @@ class Trainer:
             self._save_or_tell(log)
             saved = time.monotonic()
         return saved
-
-    def _rehearsed_clips(self, films: int) -> TrainingClips | None:
-        """The clips of diaries, if they are not those of the pictures."""
-        data = self.config.data
-        if not films or data.folder or self._given:
-            return None
-        config = dataclasses.replace(self.config, data=dataclasses.replace(data, clips=max(films, data.batch)))
-        return self.world.one_after_another(lambda: open_dataset(config, self._clips_size))
 
     def _follow(self) -> None:
         """The moving average of the weights; young averages follow faster."""

@@ -28,7 +28,7 @@ from loci_looped.evaluation.evaluated_model import EvaluatedModel
 from loci_looped.evaluation.experiments.recording import in_batches
 from loci_looped.evaluation.experiments.results import Case, Results
 from loci_looped.evaluation.experiments.slotformer import BURN_IN
-from loci_looped.evaluation.metrics import images, official_segmentation, perceptual, segmentation
+from loci_looped.evaluation.metrics import found, images, official_segmentation, perceptual, segmentation
 from loci_looped.evaluation.metrics.perceptual import PerceptualDistance
 from loci_looped.evaluation.metrics.tracking import moments
 from loci_looped.inference.pixels import to_tensor
@@ -44,6 +44,8 @@ METRICS: dict[str, str] = {
     "psnr": images.PROTOCOL + DRAWS, "ssim": images.PROTOCOL + DRAWS, "lpips": perceptual.PROTOCOL + "-vgg" + DRAWS,
     "ari": segmentation.PROTOCOL + DRAWS, "fg_ari": segmentation.PROTOCOL + DRAWS,
     "miou": segmentation.PROTOCOL + DRAWS, "ar": segmentation.PROTOCOL + DRAWS,
+    "found": found.PROTOCOL + DRAWS, "slots_per_object": found.PROTOCOL + DRAWS,
+    "false_positives": found.PROTOCOL + DRAWS,
     "official_miou": official_segmentation.PROTOCOL + DRAWS, "official_ar": official_segmentation.PROTOCOL + DRAWS,
 }
 UNITS = {"psnr": "dB"}
@@ -161,7 +163,9 @@ def score_frames(
     """Every metric of N frames, each (N,): images (N, 3, H, W), masks (N, K + 1, H, W), true labels (N, H, W)."""
     labels = segmentation.labels_from_masks(masks_with_background)
     channels = official_segmentation.official_labels(masks_with_background)
+    caught = found.found_objects(truth, labels)
     scores = {
+        "found": caught.found, "slots_per_object": caught.slots_per_object, "false_positives": caught.false_positives,
         "psnr": images.psnr(prediction, target).clamp(max=100).numpy(),
         "ssim": images.ssim(prediction, target).numpy(),
         "ari": segmentation.adjusted_rand_index(truth, labels),

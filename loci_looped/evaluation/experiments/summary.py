@@ -161,6 +161,10 @@ INTERRUPTIONS = (
     Column("PSNR", "psnr"), Column("SSIM", "ssim"), Column("LPIPS", "lpips"), Column("ARI", "ari"),
     Column("FG-ARI", "fg_ari"), Column("mIoU", "miou"), Column("AR", "ar"),
 )
+FOUND = (
+    Column("objects found", "found"), Column("slots per object", "slots_per_object"),
+    Column("false positives per frame", "false_positives"),
+)
 INTERRUPTIONS_RELEASED = (Column("released mIoU", "official_miou"), Column("released AR", "official_ar"))
 
 
@@ -168,15 +172,16 @@ def _interruptions(results: Results) -> list[Table]:
     cases = results.cases("interruptions", "blackout_rate")
     tables: list[Table] = []
     for gate in dict.fromkeys(case.gate for case in cases):
-        rows = [
-            [f"{100 * float(case.condition[0]):.0f}", part,
-             *(cell(results.find(case.under(part), column.metric)) for column in INTERRUPTIONS)]
-            for case in cases if case.gate == gate for part in ("blackout", "visible")
-            if results.value(case.under(part), "psnr") is not None
-        ]
         used = f"{results.model['name']}, {gate} gate" if gate else str(results.model['name'])
-        tables.append((f"{used}: what it predicts from dark and from light frames",
-                       ["dark %", "from", *(column.heading for column in INTERRUPTIONS)], rows))
+        kinds = ("what it predicts from dark and from light frames", INTERRUPTIONS), ("what it finds", FOUND)
+        for words, columns in kinds:
+            rows = [
+                [f"{100 * float(case.condition[0]):.0f}", part,
+                 *(cell(results.find(case.under(part), column.metric)) for column in columns)]
+                for case in cases if case.gate == gate for part in ("blackout", "visible")
+                if results.value(case.under(part), "psnr") is not None
+            ]
+            tables.append((f"{used}: {words}", ["dark %", "from", *(column.heading for column in columns)], rows))
     return tables
 
 

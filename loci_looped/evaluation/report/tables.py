@@ -11,6 +11,7 @@ from loci_looped.evaluation.evaluated_model import KALMAN
 from loci_looped.evaluation.experiments.results import Case, Results
 from loci_looped.evaluation.experiments.rollout import GUESSES, LENGTHS
 from loci_looped.evaluation.experiments.summary import (
+    FOUND,
     INTERRUPTIONS,
     INTERRUPTIONS_RELEASED,
     MEASURES,
@@ -219,7 +220,7 @@ def _violations(found: Sequence[Results]) -> Table | None:
 
 
 def _interruptions(found: Sequence[Results]) -> Table | None:
-    shown = (*INTERRUPTIONS, *INTERRUPTIONS_RELEASED)
+    shown = (*INTERRUPTIONS, *FOUND, *INTERRUPTIONS_RELEASED)
     ours: dict[str, list[list[str]]] = {"blackout": [], "visible": []}
     for results in found:
         for case in results.cases("interruptions", "blackout_rate"):
