@@ -27,7 +27,7 @@ def commands() -> list[list[str]]:
 
 
 def test_the_tutorial_has_all_steps() -> None:
-    assert [words[0] for words in commands()] == ["inspect", "inspect", "convert", "convert", "train", "watch"]
+    assert [words[0] for words in commands()] == ["inspect", "inspect", "convert", "convert", "train", "train", "watch"]
 
 
 def test_every_command_of_the_tutorial_runs(

@@ -71,7 +71,7 @@ def take(address: str, out: Path) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--network", default="adept-small")
+    parser.add_argument("--network", default="adept-learnt")
     parser.add_argument("--out", type=Path, default=Path(__file__).parent)
     arguments = parser.parse_args()
     command = [sys.executable, "-m", "loci_looped.cli.main", "lab", "--port", "0", "--network", arguments.network]

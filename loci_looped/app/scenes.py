@@ -63,8 +63,8 @@ def _bounded(value: object, where: str, depth: int) -> None:
 
 def opening_scene() -> Scene:
     """What a newcomer sees first: one ball rolls behind a screen, stays there for a while, and comes out again."""
-    ball = Mover("sphere", "yellow", 0.36, (-1.0, -3.2), (0.0, 1.0))
-    return Scene((ball,), Screen(0.2, 0.0, 0.95, 0.72, "red"), num_frames=150)
+    ball = Mover("sphere", "yellow", 0.3, (-1.0, -3.4), (0.0, 1.2))
+    return Scene((ball,), Screen(0.2, 0.0, 0.95, 0.72, "red"), num_frames=165)
 
 
 def example(name: str, seed: int) -> Scene:

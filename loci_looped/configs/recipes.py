@@ -42,9 +42,9 @@ _BALLS = dataclasses.replace(
     curriculum=dataclasses.replace(_SEEING, updates=6_000, gate_from=6_000),
     # All balls are in plain sight, so eyes may stay open; and the box has all symmetries of the square.
     rehearsal=RehearsalConfig(
-        rounds_at=(6_000,) * 2, clips=160, updates=1_500, batch=192, window=20, together=0.9, hold=0.05,
-        hold_from=6, hold_to=12, recorded_hold=0.0, last_learning_rate=2e-3, gate_open=0.2, noise=0.0,
-        recognised=0.0, square=True, position_cost=0.01,
+        rounds_at=(6_000,), clips=240, updates=900, batch=128, window=20, together=0.9, hold=0.05, hold_from=6,
+        hold_to=12, last_learning_rate=1e-3, gate_open=0.2, noise=0.0, recognised=0.0, square=True,
+        position_cost=0.01,
     ),
 )
 
@@ -116,9 +116,9 @@ ABOUT: dict[str, str] = {
     "balls": "the paper's, for bouncing balls",
     "adept-small": "object permanence, partly by rule, on one CPU core in a quarter of an hour",
     "adept-learnt": "the same without any rule of permanence: it learns to see, then rehearses what it saw",
-    "clevrer-small": "colliding objects, a fifth of the frames black; as adept-learnt",
+    "clevrer-small": "colliding objects, a fifth of the frames black; not trained yet",
     "balls-small": "bouncing balls that collide, without any rule of motion",
-    "balls-small-occlusion": "bouncing balls that pass each other",
+    "balls-small-occlusion": "bouncing balls that pass each other; not trained yet",
     **ABOUT_RIVALS,
 }
 

@@ -30,7 +30,7 @@ FLAGS = [
     "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
     "--disable-component-update", "--disable-sync",
 ]
-TRAINED = "adept-small" in shipped_networks()
+TRAINED = "adept-learnt" in shipped_networks()
 
 pytest.importorskip("playwright", reason="the package playwright is not installed")
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no Chromium here; apt-get install chromium")
@@ -44,7 +44,7 @@ def address() -> Iterator[str]:
 
     torch.manual_seed(0)
     torch.set_num_threads(1)
-    network = load("adept-small") if TRAINED else LociLooped("adept-small").eval()
+    network = load("adept-learnt") if TRAINED else LociLooped("adept-small").eval()
     listener = listen("127.0.0.1", 0)
     port = listener.getsockname()[1]
     app = create_app(network, Settings(port=port), "test")

@@ -17,8 +17,8 @@ export function showTransport({ run, player, clip }) {
 export function showPeaks({ run, reference }) {
   const worst = run.worst(), peak = Math.max(0, ...worst), before = Math.max(0, ...reference);
   const words = [];
-  if (worst.length) words.push(`peak ${peak.toFixed(3)}${peak > 0 ? ` at frame ${run.frames[worst.indexOf(peak)].frame}` : ""}`);
-  if (reference.length) words.push(`the run before (grey): ${before.toFixed(3)}`);
+  if (worst.length) words.push(`peak ${peak.toFixed(1)} bits${peak > 0 ? ` at frame ${run.frames[worst.indexOf(peak)].frame}` : ""}`);
+  if (reference.length) words.push(`the run before (grey): ${before.toFixed(1)}`);
   $("peaks").textContent = words.join(" · ");
   $("peaks").dataset.peak = peak;
   $("peaks").dataset.before = before;

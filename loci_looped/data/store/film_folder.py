@@ -13,6 +13,7 @@ from typing import Any, Literal
 import numpy as np
 
 from loci_looped.data.clip import Clip
+from loci_looped.data.films.moving import SMALLEST, blobs, foreground
 from loci_looped.data.films.prepare import Preparation, Prepared, prepare_film, prepare_reading
 from loci_looped.data.store.clip_file import SUFFIX, load_clip, load_pixels, save_clip
 from loci_looped.data.store.collection import ClipCollection, open_collections
@@ -20,7 +21,8 @@ from loci_looped.data.store.dataset import Pixels
 from loci_looped.utils.atomic import write_text
 from loci_looped.utils.errors import LociError
 
-VERSION = 2             # of what preparing does; a higher one makes prepared films anew
+VERSION = 3             # of what preparing does; a higher one makes prepared films anew
+LOOKED_AT = 40          # frames in which something is looked for
 FEW = 5                 # with fewer films than this the end of each is held out, instead of whole films
 
 
@@ -34,6 +36,7 @@ class PreparedFile:
     objects: int                    # 0 where nobody knows
     camera_extent: float = 0.0
     camera_moves: bool = False
+    empty: bool = False             # nothing in it differs from the background
 
 
 @dataclass(frozen=True)
@@ -95,10 +98,12 @@ def open_film_folder(
             done += 1
             if on_progress is not None:
                 on_progress(done, total)
+    files, about_nothing = _with_something(files)
     files, about_cameras = _still(files, moving_camera)
     usable, span, more = _usable(files, length)
     training, apart, last = split(usable, span, held_out)
-    return FilmFolder(tuple(usable), tuple(training), tuple(apart), (*notes, *about_cameras, *more, *last))
+    everything = (*notes, *about_nothing, *about_cameras, *more, *last)
+    return FilmFolder(tuple(usable), tuple(training), tuple(apart), everything)
 
 
 def prepared(
@@ -140,7 +145,10 @@ def prepare(collection: ClipCollection, index: int, wanted: Preparation) -> list
 
 
 def _described(file: Path, clip: Clip, film: str) -> PreparedFile:
-    return PreparedFile(file, film, len(clip), 0 if clip.truth is None else clip.truth.count)
+    looked_at = np.asarray(clip.frames[:: max(1, len(clip) // LOOKED_AT)])
+    fronts = foreground(looked_at, clip.background)
+    empty = not any(blobs(frame, front) for frame, front in zip(looked_at, fronts, strict=True))
+    return PreparedFile(file, film, len(clip), 0 if clip.truth is None else clip.truth.count, empty=empty)
 
 
 def _from_cache(about: Path) -> tuple[list[PreparedFile], list[str]]:
@@ -157,6 +165,22 @@ def _stamp(film: Path, collection: ClipCollection) -> tuple[int, ...]:
     if film.is_dir():
         places = sorted(film.iterdir())
     return tuple(number for place in places for number in (place.stat().st_mtime_ns, place.stat().st_size))
+
+
+def _with_something(files: list[PreparedFile]) -> tuple[list[PreparedFile], list[str]]:
+    """From films in which nothing moves nothing can be learnt, nor can anything be said about who watches them."""
+    some_thing = [file for file in files if not file.empty]
+    if len(some_thing) == len(files):
+        return files, []
+    names = sorted({Path(file.film).name for file in files if file.empty})
+    named = f"{', '.join(names[:4])}{', ...' if len(names) > 4 else ''}"
+    if not some_thing:
+        raise LociError(
+            f"Nothing moves in any of the {len(files)} films ({named}) that is large enough to be seen: less than "
+            f"{SMALLEST} pixels of the network's picture. Come nearer, or crop the films (--data.crop)."
+        )
+    return some_thing, [f"Nothing moves in {len(files) - len(some_thing)} of {len(files)} films ({named}); they are "
+                        "left out."]
 
 
 def _still(files: list[PreparedFile], policy: MovingCamera) -> tuple[list[PreparedFile], list[str]]:

@@ -116,3 +116,20 @@ def test_short_films_are_left_out_or_shorten_all(tmp_path: Path) -> None:
     folder = _open(tmp_path, tmp_path / "cache", length=12)
     assert [file.frames for file in folder.files] == [13, 13, 9]
     assert "1 of 4 films are left out" in folder.notes[0] and "9 frames instead of 12" in folder.notes[1]
+
+
+def test_films_in_which_nothing_moves_are_left_out_and_named(tmp_path: Path) -> None:
+    films = tmp_path / "films"
+    films.mkdir()
+    for seed in range(2):
+        write_film(films / f"film-{seed}.mp4", draw(make_film(seed, frames=60)), fps=FPS)
+    write_film(films / "wall.mp4", np.repeat(make_film(5).wall[None], 60, axis=0), fps=FPS)
+    wanted = Preparation((40, 60))
+    for _ in range(2):                  # fresh, and from the cache
+        found = open_film_folder(films, wanted, tmp_path / "cache", length=10, held_out=0.0)
+        assert {Path(file.film).name for file in found.files} == {"film-0.mp4", "film-1.mp4"}
+        assert "Nothing moves in 1 of 3 films (wall.mp4); they are left out." in found.notes
+    for seed in range(2):
+        (films / f"film-{seed}.mp4").unlink()
+    with pytest.raises(LociError, match=r"Nothing moves in any of the 1 films \(wall\.mp4\)"):
+        open_film_folder(films, wanted, tmp_path / "cache", length=10, held_out=0.0)
