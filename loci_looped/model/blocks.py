@@ -10,14 +10,20 @@ from torch.nn import functional as F
 
 from .patches import to_patches, to_pictures
 
+EXACT = torch.ones((), dtype=torch.float64)
+"""Constants of a network are kept in double precision, so that they are exact in any."""
+
 
 def channel_skip(x: Tensor, channels: int) -> Tensor:
     """Change the number of channels (N, C, H, W) without parameters: repeat consecutively, or average groups."""
     have = x.shape[1]
-    if have == channels:
-        return x
+    return x if have == channels else regrouped(x, channel_groups(have, channels, x))
+
+
+def regrouped(x: Tensor, groups: Tensor) -> Tensor:
+    """(N, C, H, W) -> (N, C', H, W): channels mixed by a matrix (C, C')."""
     # One matrix product, which leaves maps and their gradients in the layout they had, channels last.
-    return (x.permute(0, 2, 3, 1) @ channel_groups(have, channels, x)).permute(0, 3, 1, 2)
+    return (x.permute(0, 2, 3, 1) @ groups.to(x.dtype)).permute(0, 3, 1, 2)
 
 
 def channel_groups(have: int, channels: int, like: Tensor) -> Tensor:
@@ -53,6 +59,11 @@ def gaussian_map(
     return torch.exp(-vertical.square() / 2).unsqueeze(-1) * torch.exp(-horizontal.square() / 2).unsqueeze(-2)
 
 
+def _keep(module: nn.Module, name: str, constant: Tensor) -> None:
+    """Constants are made once; they go with the module to any device, but not into its weights' file."""
+    module.register_buffer(name, constant, persistent=False)
+
+
 class Convolution(nn.Conv2d):
     """Works in the arithmetic of the maps it is given; its weights are kept as they are, and so are their gradients."""
 
@@ -65,6 +76,8 @@ class Convolution(nn.Conv2d):
 class ResidualBlock(nn.Module):
     """skip(x) + [gain ·] conv(relu(conv(relu(x)))); the first ReLU can be left out, the gain is optional."""
 
+    groups: Tensor      # (inputs, outputs) of the skip
+
     def __init__(
         self, inputs: int, outputs: int, kernel: int = 3, *, leading_relu: bool = True, gain: float | None = None
     ):
@@ -73,13 +86,15 @@ class ResidualBlock(nn.Module):
         self.conv2 = Convolution(outputs, outputs, kernel, padding=kernel // 2)
         self.gain = None if gain is None else nn.Parameter(torch.full((1,), gain))
         self.leading_relu = leading_relu
+        _keep(self, "groups", channel_groups(inputs, outputs, EXACT))
 
     def forward(self, x: Tensor) -> Tensor:
         # In place where nobody else looks: feature maps are larger than the cache, and every copy costs.
         branch = self.conv2(F.relu(self.conv1(F.relu(x) if self.leading_relu else x), inplace=True))
         if self.gain is not None:
             branch = self.gain.to(x.dtype) * branch
-        result: Tensor = branch.add_(channel_skip(x, self.conv2.out_channels))
+        same = self.conv1.in_channels == self.conv2.out_channels
+        result: Tensor = branch.add_(x if same else regrouped(x, self.groups))
         return result
 
     def he_initialise(self) -> None:
@@ -94,19 +109,20 @@ class ResidualBlock(nn.Module):
 class PatchDown(nn.Module):
     """Four times smaller: block mean with repeated channels + gain · convolution of 4x4 patches."""
 
+    mean: Tensor        # (outputs, inputs, 1, 1) of the skip
+
     def __init__(self, inputs: int, outputs: int, gain: float):
         super().__init__()
         self.conv = nn.Conv2d(inputs, outputs, 4, stride=4)
         self.gain = nn.Parameter(torch.full((1,), gain))
+        _keep(self, "mean", channel_groups(inputs, outputs, EXACT).T[..., None, None] / 16)
 
     def forward(self, x: Tensor, repeated: int = 1) -> Tensor:
         """`repeated`: each channel of `x` stands for so many equal ones."""
         # Both summands are linear, so they are one convolution: the mean's kernel is added to the learnt one.
-        outputs, inputs = self.conv.weight.shape[:2]
-        mean = channel_groups(inputs, outputs, self.gain).T[..., None, None] / 16           # (outputs, inputs, 1, 1)
-        weight = self.gain * self.conv.weight + mean
+        weight = self.gain * self.conv.weight + self.mean.to(self.gain.dtype)
         if repeated > 1:        # equal channels see the sum of their weights
-            weight = weight.unflatten(1, (inputs // repeated, repeated)).sum(2)
+            weight = weight.unflatten(1, (-1, repeated)).sum(2)
         # Patches do not overlap, so that they are one matrix product; its gradients are several times faster than a
         # convolution's.
         patches = to_patches(x)
@@ -129,11 +145,16 @@ class PatchDown(nn.Module):
 class PatchUp(nn.Module):
     """Four times larger: averaged channels, each cell a 4x4 patch, + gain · a learnt patch."""
 
+    plain: Tensor       # (inputs, 16 outputs) of the skip
+    larger: Tensor      # (outputs, 16 outputs) of an enlargement
+
     def __init__(self, inputs: int, outputs: int):
         super().__init__()
         self.conv = Convolution(inputs, inputs, 3, padding=1)
         self.spread = nn.ConvTranspose2d(inputs, outputs, 4, stride=4)
         self.gain = nn.Parameter(torch.ones(1))
+        _keep(self, "plain", channel_groups(inputs, outputs, EXACT).repeat_interleave(16, dim=1))
+        _keep(self, "larger", channel_groups(outputs, 16 * outputs, EXACT))
 
     def tell_outputs_apart(self) -> None:
         """Begin with channels that speak for one output each and against the others, in turn.
@@ -157,7 +178,7 @@ class PatchUp(nn.Module):
         cells = F.relu(self.conv(F.relu(x)), inplace=True)
         # Patches do not overlap, so they are one matrix product of the cells: several times faster than a transposed
         # convolution; another gives the averaged channels.
-        plain = channel_groups(channels, outputs, self.gain).repeat_interleave(16, dim=1)
+        plain = self.plain.to(self.gain.dtype)
         weight = self.gain * self.spread.weight.reshape(channels, -1)
         offset = weight.new_zeros(outputs) if self.spread.bias is None else self.gain * self.spread.bias
         if gain is not None:
@@ -165,8 +186,7 @@ class PatchUp(nn.Module):
         patches = torch.addmm(offset.repeat_interleave(16).to(x.dtype), _cells(cells), weight.to(x.dtype))
         patches = torch.addmm(patches, _cells(x), plain.to(x.dtype))
         if onto is not None:
-            larger = channel_groups(outputs, 16 * outputs, x)
-            patches = torch.addmm(patches, _cells(onto.to(x.dtype)), larger)
+            patches = torch.addmm(patches, _cells(onto.to(x.dtype)), self.larger.to(x.dtype))
         return to_pictures(patches.view(n, rows, columns, -1)).to(dtype or x.dtype)
 
 

@@ -15,12 +15,16 @@ WIDE: dict[torch.dtype, torch.dtype] = {torch.bfloat16: torch.int64, torch.float
 
 def to_patches(pictures: Tensor) -> Tensor:
     """(n, C, 4 h, 4 w) -> (n, h, w, C 16)"""
+    if not (torch.is_grad_enabled() and pictures.requires_grad):
+        return _cut(pictures)
     result: Tensor = _ToPatches.apply(pictures)  # type: ignore[no-untyped-call]
     return result
 
 
 def to_pictures(patches: Tensor) -> Tensor:
     """(n, h, w, C 16) -> (n, C, 4 h, 4 w)"""
+    if not (torch.is_grad_enabled() and patches.requires_grad):
+        return _joined(patches)
     result: Tensor = _ToPictures.apply(patches)  # type: ignore[no-untyped-call]
     return result
 
