@@ -49,7 +49,7 @@ def main(argv: list[str]) -> int:
 
     from loci_looped.app.server import create_app
     from loci_looped.app.settings import Settings
-    from loci_looped.inference.networks import load, trained_on
+    from loci_looped.inference.networks import load, shipped_networks, trained_on
 
     torch.set_num_threads(1)            # workers are threads already
     port = listener.getsockname()[1]
@@ -58,6 +58,11 @@ def main(argv: list[str]) -> int:
         workers=arguments.workers,
     )
     network = arguments.network or LAB_NETWORKS[arguments.world]
+    if not arguments.network and network not in shipped_networks():
+        raise LociError(
+            f"No network of the world {arguments.world} is shipped yet. Train one with loci train {network}, then open "
+            f"loci lab --world {arguments.world} --network runs/{network}-seed0."
+        )
     app = create_app(load(network), settings, network, trained_on(network), arguments.world)
     shown = "127.0.0.1" if arguments.host in ("0.0.0.0", "::") else arguments.host
     address = f"http://[{shown}]:{port}/" if ":" in shown else f"http://{shown}:{port}/"

@@ -108,3 +108,11 @@ def test_a_file_that_may_not_be_read_is_named(
         assert main(["watch", str(path), "--out", str(tmp_path / "out")]) == 2
         told = capsys.readouterr().err
         assert "is there, but you are not allowed to read it." in told and "damaged" not in told
+
+
+def test_a_world_without_a_network_says_how_to_get_one(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("loci_looped.inference.networks.shipped_networks", lambda: ("adept-learnt",))
+    assert main(["lab", "--world", "collide", "--port", "0"]) != 0
+    assert "Train one with loci train clevrer-small" in capsys.readouterr().err
