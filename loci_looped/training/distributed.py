@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from datetime import timedelta
@@ -19,6 +20,9 @@ from loci_looped.utils.errors import LociError
 
 PATIENCE = timedelta(hours=12)
 """How long processes wait for one another; the first may have to generate the clips."""
+
+LAST_MESSAGE = 0.3
+"""Seconds that gloo is given to let go of the last message."""
 
 Result = TypeVar("Result")
 
@@ -87,6 +91,9 @@ class ProcessGroup:
     def close(self) -> None:
         if self.size > 1 and dist.is_initialized():
             dist.destroy_process_group()
+            # gloo's own thread drops the tensors of the last message when it finds time, and needs the interpreter for
+            # it; one that is already shutting down would abort the process (SIGABRT, "terminate called ...").
+            time.sleep(LAST_MESSAGE)
 
 
 def join(batch: int, device: str = "cpu") -> ProcessGroup:
