@@ -100,8 +100,15 @@ class LossConfig:
     """Beyond the paper: foreground and background pixels weigh the same in sum."""
     outlines: bool = False
     """Beyond the paper, with `balanced`: small objects weigh as much as large ones, and outlines belong to objects."""
+    margin: float = 0.0
+    """Beyond the paper: painted colours count as if they kept so far from black and white. A pixel that is painted
+    wholly wrong then costs -log(margin) and can be taken back; without it costs 100 and has no slope. 0 is off."""
     mean_over_window: bool = False
     """Divide a window's loss by its length; the paper sums."""
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.margin < 0.5:
+            raise ValueError(f"loss.margin is {self.margin}, but it must be at least 0 and below a half.")
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -56,6 +56,11 @@ def cross_entropy(painted: Tensor, target: Tensor) -> Tensor:
     return result
 
 
+def kept_off(painted: Tensor, margin: float) -> Tensor:
+    """Colours squeezed from [0, 1] to [margin, 1 - margin]: the cross entropy of what is wholly wrong keeps a slope."""
+    return margin + (1 - 2 * margin) * painted if margin else painted
+
+
 def picture_loss(painted: Tensor, target: Tensor) -> Tensor:
     """Mean binary cross entropy over pixels and colours."""
     return cross_entropy(painted, target).mean()

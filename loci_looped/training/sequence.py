@@ -160,16 +160,19 @@ def step_losses(
     position_change: Callable[[StepOutput], Tensor], *, warm: bool,
 ) -> dict[str, Tensor]:
     """name -> unweighted scalar."""
+    painted, expected = (
+        losses_of.kept_off(decoded.frame, config.margin) for decoded in (output.present, output.next_frame)
+    )
     if config.balanced:
         loss_of = losses_of.object_picture_loss if config.outlines else losses_of.balanced_picture_loss
         parts = {
-            "prediction": loss_of(output.next_frame.frame, coming.frame, coming.front),
-            "reconstruction": loss_of(output.present.frame, present.frame, present.front),
+            "prediction": loss_of(expected, coming.frame, coming.front),
+            "reconstruction": loss_of(painted, present.frame, present.front),
         }
     else:
         parts = {
-            "prediction": losses_of.picture_loss(output.next_frame.frame, coming.frame),
-            "reconstruction": losses_of.picture_loss(output.present.frame, present.frame),
+            "prediction": losses_of.picture_loss(expected, coming.frame),
+            "reconstruction": losses_of.picture_loss(painted, present.frame),
         }
     if config.centring:
         parts["centring"] = losses_of.centring(output, config.centring_above, config.cut_off_above)

@@ -43,6 +43,20 @@ def test_picture_loss_is_mean_cross_entropy() -> None:
     assert losses.picture_loss(a_hair_too_much, torch.ones(1, 1, 1, 1)).item() == 0
 
 
+def test_with_a_margin_what_is_painted_wholly_wrong_can_be_taken_back() -> None:
+    """Without one it costs 100, the limit of the logarithm."""
+    target = torch.zeros(1, 3, 2, 2)
+    for margin, cost in ((0.0, 100.0), (0.01, -math.log(0.01))):
+        painted = torch.ones(1, 3, 2, 2, requires_grad=True)
+        loss = losses.picture_loss(losses.kept_off(painted * 1.0, margin), target)
+        assert loss.item() == pytest.approx(cost, rel=1e-4)
+        if margin:
+            (slope,) = torch.autograd.grad(loss, painted)
+            assert float(slope.sum()) == pytest.approx(0.98 / 0.01, rel=1e-3)
+    grey = torch.full((1, 3, 2, 2), 0.5)
+    assert torch.equal(losses.kept_off(grey, 0.01), grey) and losses.kept_off(grey, 0.0) is grey
+
+
 def test_foreground() -> None:
     background = torch.zeros(1, 3, 1, 3)
     frame = torch.tensor([[0.0, 0.0, 0.0], [0.2, 0.0, 0.0], [0.1, 0.1, 0.0]]).T.view(1, 3, 1, 3)
