@@ -91,13 +91,14 @@ RECIPES: dict[str, TrainConfig] = {
     ),
     "clevrer-small": dataclasses.replace(
         _SMALL, name="clevrer-small", model=NETWORKS["clevrer-small"],
-        data=DataConfig(world="collide", batch=8, clips=600, stride=2),
+        data=DataConfig(world="collide", batch=8, clips=400, stride=2),
         loss=dataclasses.replace(
-            _SMALL_LOSS, prediction=0.0, reconstruction=1.0, position_change=0.0, centring_above=0.5,
+            _SMALL_LOSS, prediction=0.0, reconstruction=1.0, position_change=0.0, centring_above=0.5, margin=0.01,
         ),
-        curriculum=_SEEING,
+        curriculum=dataclasses.replace(_SEEING, updates=6_000, gate_from=6_000),
+        precision="auto",
         rehearsal=RehearsalConfig(
-            rounds_at=(4_200,) * 3, updates=300, clips=200, remembered=400, last_learning_rate=5e-4, averaged=2,
+            rounds_at=(6_000,) * 3, updates=300, clips=200, remembered=400, last_learning_rate=5e-4, averaged=2,
             hold=0.1, recorded_hold=0.06, alike=0.15, longest_gap=3, repainted=0.15, position_cost=0.1,
             gestalt_cost=0.01, dark=0.2,
         ),
