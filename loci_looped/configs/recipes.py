@@ -109,6 +109,18 @@ RECIPES: dict[str, TrainConfig] = {
     ),
 }
 
+RECIPES["own-films"] = dataclasses.replace(
+    RECIPES["adept-learnt"], name="own-films",
+    # It begins with a network that can draw and hold a thing: a short look at stills of the new world is enough.
+    curriculum=dataclasses.replace(
+        _SEEING, updates=2_000, foreground_until=500, still_until=500, colours_from=0, background_from=500,
+        background_over=200, gate_from=2_000,
+    ),
+    rehearsal=dataclasses.replace(
+        RECIPES["adept-learnt"].rehearsal, rounds_at=(2_000,) * 3, updates=300, clips=208, remembered=416, averaged=2,
+    ),
+)
+
 
 ABOUT: dict[str, str] = {
     "adept": "the paper's network and schedule: 1.15 million updates, for GPUs",
@@ -116,6 +128,7 @@ ABOUT: dict[str, str] = {
     "balls": "the paper's, for bouncing balls",
     "adept-small": "object permanence, partly by rule, on one CPU core in a quarter of an hour",
     "adept-learnt": "the same without any rule of permanence: it learns to see, then rehearses what it saw",
+    "own-films": "for films of your own, with --data.folder FILMS --begin-with adept-learnt",
     "clevrer-small": "colliding objects, a fifth of the frames black; not trained yet",
     "balls-small": "bouncing balls that collide: speeds add up, what changes them is learnt",
     "balls-small-occlusion": "bouncing balls that pass each other, on one CPU core in ten minutes",
