@@ -6,6 +6,8 @@ does not tell then; but a wall goes on from pixel to pixel, and where a thing be
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
@@ -16,6 +18,7 @@ LEAST = 1e-3                                        # an edge of weight 0 is non
 
 Colours = NDArray[np.float32]                       # (C, H, W, 3) the candidates of each pixel
 Shown = NDArray[np.bool_]                           # (C, H, W) which of them there are
+Part = tuple[slice, slice]
 
 
 def jumps_on_the_way(colours: Colours, shown: Shown) -> NDArray[np.float64]:
@@ -23,41 +26,58 @@ def jumps_on_the_way(colours: Colours, shown: Shown) -> NDArray[np.float64]:
 
     Jumps are in grey levels; infinite where there is no candidate, or no way at all.
     """
-    count, height, width = shown.shape
-    numbers = np.cumsum(shown.ravel()).reshape(shown.shape)             # 0 is the root, from which every way begins
-    numbers = np.where(shown, numbers, 0)
+    numbers = np.where(shown, np.cumsum(shown.ravel()).reshape(shown.shape), 0)     # 0: the root of every way
     total = int(shown.sum()) + 1
     sure = numbers[:, shown.sum(axis=0) == 1]
     sure = sure[sure > 0]
+    if not len(sure):
+        return np.full(shown.shape, np.inf)
     starts, ends, weights = [np.zeros_like(sure)], [sure], [np.full(len(sure), LEAST)]
-    for down, right in NEIGHBOURS:
-        here = slice(0, height - down), slice(max(0, -right), width - max(0, right))
-        there = slice(down, height), slice(max(0, right), width + min(0, right))
-        for one in range(count):
-            for other in range(count):
-                both = shown[one][here] & shown[other][there]
-                jump = np.abs(colours[one][here][both] - colours[other][there][both]).max(axis=-1)
-                starts.append(numbers[one][here][both])
-                ends.append(numbers[other][there][both])
-                weights.append(jump + LEAST)
+    for here, there in _pairs(shown.shape[1:]):
+        for one, other in np.ndindex(len(shown), len(shown)):
+            both = shown[one][here] & shown[other][there]
+            starts.append(numbers[one][here][both])
+            ends.append(numbers[other][there][both])
+            weights.append(_jump(colours[one][here][both], colours[other][there][both]) + LEAST)
     graph = sparse.coo_array(
         (np.concatenate(weights), (np.concatenate(starts), np.concatenate(ends))), shape=(total, total)
     )
     # On the tree of smallest jumps the way from the root to a node is the one whose largest jump is smallest.
     tree = csgraph.minimum_spanning_tree(graph.tocsr())
     order, before = csgraph.breadth_first_order(tree, 0, directed=False)
-    step = (tree + tree.T).tocsr()
+    lengths = np.asarray((tree + tree.T).tocsr()[order[1:], before[order[1:]]]).ravel()
     largest = np.full(total, np.inf)
     largest[0] = 0.0
-    lengths = np.asarray(step[order[1:], before[order[1:]]]).ravel()
     for node, previous, length in zip(order[1:], before[order[1:]], lengths, strict=True):
         largest[node] = max(largest[previous], length)
     return np.where(shown, largest[numbers], np.inf)
 
 
+def roughness(colours: Colours, shown: Shown) -> float:
+    """The jump that nine of ten neighbours do not exceed, of those that show one colour alone."""
+    sure = shown.sum(axis=0) == 1
+    jumps = [
+        _jump(colours[0][here], colours[0][there])[sure[here] & sure[there]] for here, there in _pairs(sure.shape)
+    ]
+    together = np.concatenate(jumps)
+    return float(np.quantile(together, 0.9)) if len(together) else np.inf
+
+
 def continued(colours: Colours, shown: Shown, clearly: float) -> NDArray[np.int64]:
-    """(H, W) the number of the candidate that is taken for the wall's: the first, unless the way to another one is
-    smoother by more than `clearly` grey levels."""
+    """(H, W) the number of the candidate that is taken for the wall's: the first, which is shown everywhere, unless the
+    way to another one is smoother by more than `clearly` grey levels, and by more than the wall is rough."""
     jumps = jumps_on_the_way(colours, shown)
-    smoothest = jumps.argmin(axis=0)
-    return np.where(jumps.min(axis=0) + clearly < jumps[0], smoothest, 0)
+    better = jumps.min(axis=0) + max(clearly, roughness(colours, shown)) < jumps[0]
+    return np.where(better, jumps.argmin(axis=0), 0)
+
+
+def _pairs(size: tuple[int, ...]) -> Iterator[tuple[Part, Part]]:
+    """Each pixel and its neighbour, as parts of a picture."""
+    height, width = size
+    for down, right in NEIGHBOURS:
+        here = slice(0, height - down), slice(max(0, -right), width - max(0, right))
+        yield here, (slice(down, height), slice(max(0, right), width + min(0, right)))
+
+
+def _jump(one: NDArray[np.float32], other: NDArray[np.float32]) -> NDArray[np.float32]:
+    return np.asarray(np.abs(one - other).max(axis=-1))
