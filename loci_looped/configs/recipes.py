@@ -111,13 +111,15 @@ RECIPES: dict[str, TrainConfig] = {
 
 RECIPES["own-films"] = dataclasses.replace(
     RECIPES["adept-learnt"], name="own-films",
-    # It begins with a network that can draw and hold a thing: a short look at stills of the new world is enough.
+    # It begins with a network that can draw and hold a thing: a short look at stills of the new world is enough, and
+    # what it knows about motion must not be forgotten, so rates are lower.
     curriculum=dataclasses.replace(
-        _SEEING, updates=2_000, foreground_until=500, still_until=500, colours_from=0, background_from=500,
-        background_over=200, gate_from=2_000,
+        _SEEING, updates=1_600, foreground_until=400, still_until=400, colours_from=0, background_from=400,
+        background_over=200, gate_from=1_600,
     ),
     rehearsal=dataclasses.replace(
-        RECIPES["adept-learnt"].rehearsal, rounds_at=(2_000,) * 3, updates=300, clips=208, remembered=416, averaged=2,
+        RECIPES["adept-learnt"].rehearsal, rounds_at=(1_600,) * 3, updates=250, clips=104, remembered=208, averaged=2,
+        learning_rate=2e-3,
     ),
 )
 

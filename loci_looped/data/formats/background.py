@@ -15,6 +15,7 @@ TOLERANCE = 12          # grey levels within which two frames show the same thin
 MIN_SUPPORT = 0.15      # share of the frames that must agree before we say a pixel's background was seen
 CONTENDER = 0.05        # share of the frames from which on a further colour may be the background's, too
 CONTENDERS = 2          # such colours of a pixel, besides the most frequent one
+PROPOSALS = 16          # frames whose colours are tried as such; a colour seen in a fifth of them is hardly missed
 SAMPLES = 32            # frames looked at, up to twice as many; more do not make the guess better
 BAND_BYTES = 1 << 22    # pixels are worked on in bands of rows, so that memory stays small
 
@@ -71,7 +72,8 @@ def _of_band(frames: NDArray[np.uint8], tolerance: int) -> tuple[NDArray[np.floa
         doubtful = values[:, unsettled]                                     # (T, N, 3)
         left = np.ones(doubtful.shape[:2], dtype=bool)                      # frames that show none of the colours yet
         for number in range(1 + CONTENDERS):
-            guess, share = _agreeing(doubtful, _mode(doubtful, left, tolerance), tolerance)
+            tried = len(doubtful) if number == 0 else min(PROPOSALS, len(doubtful))
+            guess, share = _agreeing(doubtful, _mode(doubtful, left, tried, tolerance), tolerance)
             share = np.where(left.any(axis=0), share, 0)
             if number == 0:
                 better = share > backing[unsettled]
@@ -93,12 +95,13 @@ def _agreeing(
     return mean, (count / len(values)).astype(np.float32)
 
 
-def _mode(values: NDArray[np.int16], left: NDArray[np.bool_], tolerance: int) -> NDArray[np.int16]:
-    """(N, 3) per pixel, of the T colours in (T, N, 3) that are `left`, the one that most others come near."""
+def _mode(values: NDArray[np.int16], left: NDArray[np.bool_], tried: int, tolerance: int) -> NDArray[np.int16]:
+    """(N, 3) per pixel, of the T colours in (T, N, 3) that are `left`, the one that most others come near. So many of
+    the frames propose one, spread evenly."""
     best = np.zeros(values.shape[1], dtype=np.int64)
     most = np.zeros(values.shape[1], dtype=np.int64)
-    for number, candidate in enumerate(values):
-        count = (np.abs(values - candidate).max(axis=-1) <= tolerance).sum(axis=0) * left[number]
+    for number in np.linspace(0, len(values) - 1, tried).round().astype(int):
+        count = (np.abs(values - values[number]).max(axis=-1) <= tolerance).sum(axis=0) * left[number]
         best, most = np.where(count > most, number, best), np.maximum(count, most)
     return np.asarray(np.take_along_axis(values, best[None, :, None], axis=0)[0])
 
