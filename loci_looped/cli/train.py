@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 from loci_looped.cli.checks import check_folder, check_training
-from loci_looped.configs.recipes import ABOUT, EVERY_RECIPE, any_recipe, check_name
+from loci_looped.configs.recipes import ABOUT, BEGINS_WITH, EVERY_RECIPE, any_recipe, check_name
 from loci_looped.configs.refinement import refined
 from loci_looped.configs.training import TrainConfig
 from loci_looped.utils.errors import LociError
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 Config = TypeVar("Config", bound="RunConfig")
 
 USAGE = """usage: loci train RECIPE [--seed S] [--threads N] [--out DIR] [--any.field value ...]
+       loci train own-films --data.folder FILMS [--seed S] [--threads N] [--out DIR]
        loci train --resume RUN [--threads N] [--minutes M]
        loci train RECIPE --begin-with NETWORK [--any.field value ...]
        loci train RECIPE --start-from RUN [--start-update N] --out DIR [--any.field value ...]
@@ -37,7 +38,8 @@ Learn from noise to object permanence, or train a rival on the same clips. Ctrl-
 Many processes: torchrun --nproc-per-node N -m loci_looped.cli.main train RECIPE ...
 
 --begin-with takes the weights of a network (adept-learnt, or the folder of a run) instead of noise, and nothing else:
-for films of your own, which are few.
+for films of your own, which are few. The recipe own-films does so by itself.
+--minutes M stops a run after M minutes by the clock, whatever else the machine does meanwhile; --resume goes on.
 --start-from begins a new run at a checkpoint of another (its newest, or that of update N), with all it has learnt and
 counted, but with the configuration of this line: repeat the fields the other run had, and change what is to differ.
 --refine grows a trained small network (the shipped one of that name, or that of --begin-with) to frames four times as
@@ -103,6 +105,8 @@ def main(argv: list[str]) -> int:
     if line.refine:
         chosen = refined(chosen)
     config, where = parse(line.rest, chosen, prog=f"loci train {line.recipe}{' --refine' if line.refine else ''}")
+    if line.recipe in BEGINS_WITH and not config.data.folder:
+        raise LociError(f"{line.recipe} learns from your films: say where they are, with --data.folder FOLDER.")
     folder = where.out or Path("runs") / f"{config.name}-seed{config.seed}"
     check_folder(folder)
     other = line.start_from
@@ -111,7 +115,8 @@ def main(argv: list[str]) -> int:
 
     start = _reading(lambda: starting_point(other, line.start_update), console) if other is not None else None
     with _held(folder):
-        begin_with = line.begin_with or (line.recipe if line.refine else None)
+        usual = line.recipe if line.refine else BEGINS_WITH.get(line.recipe)
+        begin_with = line.begin_with or (usual if start is None else None)
         return _train(config, folder, where, start, other, console, begin_with)
 
 
