@@ -114,7 +114,7 @@ RECIPES: dict[str, TrainConfig] = {
 }
 
 RECIPES["own-films"] = dataclasses.replace(
-    RECIPES["adept-learnt"], name="own-films",
+    RECIPES["adept-learnt"], name="own-films", optimiser=_SMALL_OPTIMISER,
     # It begins with a network that can draw and hold a thing: a short look at stills of the new world is enough, and
     # what it knows about motion must not be forgotten, so rates are lower.
     curriculum=dataclasses.replace(
@@ -122,8 +122,8 @@ RECIPES["own-films"] = dataclasses.replace(
         background_over=200, gate_from=1_600,
     ),
     rehearsal=dataclasses.replace(
-        RECIPES["adept-learnt"].rehearsal, rounds_at=(1_600,) * 3, updates=250, clips=104, remembered=208, averaged=2,
-        learning_rate=2e-3,
+        RECIPES["adept-learnt"].rehearsal, rounds_at=(1_600,) * 3, updates=250, batch=24, clips=104, remembered=208,
+        averaged=2, learning_rate=2e-3, longest_gap=3,
     ),
 )
 

@@ -104,7 +104,7 @@ def learning_rate(config: OptimiserConfig, update: int, updates: int) -> float:
     begin, share, end = 0, 1.0, updates
     for start, smaller in config.again:
         if update < start:
-            end = start
+            end = min(start, updates)
             break
         begin, share = start, smaller
     progress = min(1.0, (update - begin) / max(1, end - begin))

@@ -128,6 +128,7 @@ def test_the_cosine_may_begin_again_smaller_and_what_came_before_is_as_if_traini
     assert learning_rate(twice, 100, 160) == pytest.approx(0.5e-3)
     assert learning_rate(twice, 130, 160) == pytest.approx((0.1 + 0.4 / 2) * 1e-3)
     assert learning_rate(twice, 160, 160) == pytest.approx(0.1e-3)
+    assert learning_rate(twice, 40, 80) == learning_rate(once, 40, 80)      # a run that ends before has one cosine
 
 
 def test_small_recipes_warm_up_and_end_with_the_final_share() -> None:
