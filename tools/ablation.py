@@ -231,7 +231,7 @@ def table(rows: list[Row], before: str) -> str:
         f"rounds of {UPDATES} rehearsals, where the recipe has {len(RECIPES[RECIPE].rehearsal.rounds_at)} of "
         f"{RECIPES[RECIPE].rehearsal.updates} and sees again between them, with some fields changed, then "
         f"`loci evaluate RUN {shlex.join(SCENES)}` with the gate that is named or the learned "
-        "one: 64 validation scenes, not the test seeds. `python tools/ablation.py --list` prints every command in full. "
+        "one: 64 validation scenes, not the test seeds. `python tools/ablation.py --list` prints every command. "
         f"Changes are made at update {SEES}, where rehearsal begins, in a branch of the unchanged run of that seed. "
         "Errors are in percent of the diagonal, with the 95 % intervals of `loci evaluate`; *tracked* are the movers "
         "whose slot is still with them when they are last seen, of those that were found.",
