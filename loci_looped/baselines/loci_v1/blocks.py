@@ -35,8 +35,18 @@ class Up(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         skip = F.interpolate(channel_skip(x, self.spread.out_channels), scale_factor=4, mode="nearest")
-        result: Tensor = skip + self.gain * self.spread(F.relu(self.conv(F.relu(x))))
+        result: Tensor = skip + self.gain * self._spread(F.relu(self.conv(F.relu(x))))
         return result
+
+    def _spread(self, x: Tensor) -> Tensor:
+        """`self.spread` of x. Each pixel hears three cells in either direction, so that it is a convolution of 3 x 3
+        with sixteen outputs per colour: the same sums in a third of the time."""
+        weight = self.spread.weight                                             # (C, outputs, 12, 12)
+        inputs, outputs = weight.shape[:2]
+        blocks = weight.view(inputs, outputs, 3, 4, 3, 4).flip((2, 4))          # cell above first
+        kernel = blocks.permute(1, 3, 5, 0, 2, 4).reshape(16 * outputs, inputs, 3, 3)
+        bias = None if self.spread.bias is None else self.spread.bias.repeat_interleave(16)
+        return F.pixel_shuffle(F.conv2d(x, kernel, bias, padding=1), 4)
 
 
 class ToOneCell(nn.Module):

@@ -53,9 +53,13 @@ class Decoder(nn.Module):
         self.mask = Branch(config, outputs=1, between=4)
         self.object = Branch(config, outputs=3, between=12)
 
+    def maps(self, codes: SlotCodes) -> Tensor:
+        """(B, K, h, w) where each slot is."""
+        return gaussian_map(codes.position, codes.size, self.config.latent)
+
     def features(self, codes: SlotCodes, *, prioritised: bool) -> Tensor:
         """(B K, C, h, w)"""
-        maps = gaussian_map(codes.position, codes.size, self.config.latent)
+        maps = self.maps(codes)
         if prioritised:
             maps = pushed_aside(maps, codes.priority)
         merged = maps.flatten(0, 1).unsqueeze(1) * codes.gestalt.flatten(0, 1)[..., None, None]
