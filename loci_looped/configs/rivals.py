@@ -74,11 +74,23 @@ class CropTraining(RunConfig):
         return {"kind": self.kind, **super().to_json()}
 
 
+@dataclass(frozen=True)
+class SaviLoss:
+    """What SAVi has to paint. The defaults are the paper's: the whole frame, every pixel alike."""
+
+    on_black: bool = False
+    """Paint what stands before the background, on black. All other networks are given the background; a small SAVi
+    that must paint floor and wall, too, has nothing left for things of a few pixels."""
+    balanced: bool = False
+    """Objects and the rest weigh the same in sum, and small objects as much as large ones."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class SaviTraining(CropTraining):
     """SAVi and StoSAVi."""
 
     model: SaviConfig
+    loss: SaviLoss = field(default_factory=SaviLoss)
 
     @property
     def kind(self) -> str:
@@ -214,7 +226,9 @@ _LOCI_V1 = {
 
 _READERS: dict[str, Callable[[dict[str, Any]], RunConfig]] = {
     "loci-looped": TrainConfig.from_json,
-    "savi": lambda values: from_parts(SaviTraining, SaviConfig.from_json, _CROPS, values),
+    "savi": lambda values: from_parts(
+        SaviTraining, SaviConfig.from_json, {**_CROPS, "loss": SaviLoss}, {"loss": {}, **values}
+    ),
     "loci-v1": lambda values: from_parts(LociV1Training, LociV1Config.from_json, _LOCI_V1, values),
     "g-swm": lambda values: from_parts(GswmTraining, GswmConfig.from_json, _CROPS, values),
 }
@@ -286,15 +300,22 @@ RIVALS: dict[str, RunConfig] = {
     # Short crops and small batches: what a short training lacks most is updates.
     "savi-small": SaviTraining(
         name="savi-small", model=SAVI["savi-small"], data=dataclasses.replace(_ADEPT_SMALL, batch=4),
-        optimiser=_adam(4e-4, 0.05, warm_start=100, final_share=0.01),
-        curriculum=CropCurriculum(updates=4_200, length=2, longer_by=2, longer_every=2_100, longest=4),
-        validate_every=2_100,
+        optimiser=_adam(2e-3, 1.0, warm_start=200, final_share=0.02),
+        curriculum=CropCurriculum(updates=6_000, length=2, longer_by=2, longer_every=4_500, longest=4),
+        loss=SaviLoss(on_black=True, balanced=True), validate_every=1_500,
     ),
     "gswm-small": GswmTraining(
         name="gswm-small", model=GSWM["gswm-small"], data=_ADEPT_SMALL,
         optimiser=_adam(1e-3, 1.0, warm_start=100),
         curriculum=CropCurriculum(updates=2_100, length=2, longer_by=2, longer_every=700, longest=6),
         validate_every=1_050,
+    ),
+    # Balls are bright on black and all in sight. Crops get long early: what is asked for is imagination.
+    "gswm-balls-small": GswmTraining(
+        name="gswm-balls-small", model=GSWM["gswm-balls-small"],
+        data=DataConfig(world="balls-interaction", batch=8, clips=600), optimiser=_adam(1e-3, 1.0, warm_start=100,
+        final_share=0.1), curriculum=CropCurriculum(updates=2_400, length=2, longer_by=2, longer_every=600, longest=8),
+        validate_every=1_200,
     ),
 }
 
@@ -307,4 +328,5 @@ ABOUT: dict[str, str] = {
     "loci-v1-small": "Loci-v1 on the clips of adept-small, on one CPU core in as many minutes",
     "savi-small": "SAVi on the clips of adept-small, on one CPU core in as many minutes",
     "gswm-small": "G-SWM likewise, on square frames",
+    "gswm-balls-small": "G-SWM on bouncing balls, on one CPU core in as many minutes",
 }
