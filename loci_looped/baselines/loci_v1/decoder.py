@@ -24,7 +24,7 @@ class Branch(nn.Module):
         c = config.decoder_channels
         self.level = config.level
         self.block = ResidualBlock(c, c)
-        self.up = Up(c, outputs, config.up_gain)
+        self.up = Up(c, outputs, config.up_gain, by_cells=config.perception == "quick")
         if config.levels == 2:
             self.fine = nn.Sequential(
                 ResidualBlock(c, c), ResidualBlock(c, c), Up(c, between, 1.0), Up(between, outputs, 1.0)

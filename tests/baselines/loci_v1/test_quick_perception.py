@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from loci_looped.baselines.loci_v1 import LociV1, LociV1Config, preset
+from loci_looped.baselines.loci_v1.blocks import Up
 from loci_looped.baselines.loci_v1.draws import QuietDraws, RandomDraws
 from loci_looped.baselines.loci_v1.losses import step_losses
 from loci_looped.model.recruiter import pixel_position
@@ -83,6 +84,12 @@ def test_the_canvas_stands_behind_the_slots() -> None:
         model.backdrop.logit_image.fill_(50.0)      # nothing stands before it
         _, output = model.step(frame, model.initial(frame), canvas=canvas)
     torch.testing.assert_close(output.next_frame.frame, canvas, atol=1e-4, rtol=0)
+
+
+def test_spreading_by_cells_gives_the_same_picture() -> None:
+    torch.manual_seed(0)
+    up, cells = Up(6, 3, 1.0, by_cells=True).double(), torch.randn(2, 6, 5, 7, dtype=torch.float64)
+    torch.testing.assert_close(up.spread_out(cells), up.spread(cells), atol=1e-12, rtol=0)
 
 
 def test_an_unknown_perception_is_named() -> None:
