@@ -91,15 +91,17 @@ RECIPES: dict[str, TrainConfig] = {
     ),
     "clevrer-small": dataclasses.replace(
         _SMALL, name="clevrer-small", model=NETWORKS["clevrer-small"],
-        data=DataConfig(world="collide", batch=8, clips=600, stride=2),
+        data=DataConfig(world="collide", batch=8, clips=400, stride=2),
         loss=dataclasses.replace(
-            _SMALL_LOSS, prediction=0.0, reconstruction=1.0, position_change=0.0, centring_above=0.5,
+            _SMALL_LOSS, prediction=0.0, reconstruction=1.0, position_change=0.0, centring_above=0.5, margin=0.01,
         ),
-        curriculum=_SEEING,
+        curriculum=dataclasses.replace(_SEEING, updates=4_600, gate_from=4_600, colours_share=0.2, glimpse=16),
+        precision="auto",
+        # Everything is in plain sight most of the time, so eyes may stay open; but not in the dark.
         rehearsal=RehearsalConfig(
-            rounds_at=(4_200,) * 3, updates=300, clips=200, remembered=400, last_learning_rate=5e-4, averaged=2,
-            hold=0.1, recorded_hold=0.06, alike=0.15, longest_gap=3, repainted=0.15, position_cost=0.1,
-            gestalt_cost=0.01, dark=0.2,
+            rounds_at=(4_600,) * 3, updates=300, clips=120, remembered=240, batch=48, window=30,
+            last_learning_rate=5e-4, averaged=2, hold=0.06, hold_to=12, recorded_hold=0.03, alike=0.15, longest_gap=3,
+            repainted=0.15, position_cost=0.02, gestalt_cost=0.005, dark=0.2, dark_cost=1.0,
         ),
     ),
     "balls-small": _BALLS,

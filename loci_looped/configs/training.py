@@ -191,6 +191,8 @@ class TrainConfig(RunConfig):
     """Grow the network to level 2 at this update; 0 is never."""
     noise: bool = True
     """Binarisation, priority and gate noise; off only to compare runs number by number."""
+    learns: Literal["everything", "details"] = "everything"
+    """"details": of a network that has grown out of another only what level 2 adds to its pictures (`--refine`)."""
 
     @property
     def kind(self) -> str:
@@ -221,6 +223,8 @@ class TrainConfig(RunConfig):
         return 2 if self.level_two_from and update >= self.level_two_from else self.model.level
 
     def describe(self) -> list[str]:
+        if self.learns == "details":
+            return [f"{self.curriculum.updates:>9}  updates, all on stills: details of what it paints already"]
         return self.curriculum.describe()
 
     @staticmethod
