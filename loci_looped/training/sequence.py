@@ -163,6 +163,8 @@ def step_losses(
     painted, expected = (
         losses_of.kept_off(decoded.frame, config.margin) for decoded in (output.present, output.next_frame)
     )
+    if not config.prediction:       # nobody learns from it, so nothing has to go back through it
+        expected = expected.detach()
     if config.balanced:
         loss_of = losses_of.object_picture_loss if config.outlines else losses_of.balanced_picture_loss
         parts = {
