@@ -36,9 +36,13 @@ from loci_looped.utils.errors import LociError
 RECIPE = "adept-learnt"
 FOLDER = Path("runs") / "ablation"
 DOCUMENT = Path(__file__).parents[1] / "docs" / "decisions.md"
-PICTURES = RECIPES[RECIPE].curriculum.updates
+PICTURES = RECIPES[RECIPE].rehearsal.rounds_at[0]
+"""With pictures, before anything is rehearsed; here nothing is seen afterwards."""
 ROUNDS, UPDATES = 3, 150
-BUDGET = ("--rehearsal.updates", str(UPDATES), "--rehearsal.rounds-at", *(str(PICTURES),) * ROUNDS)
+BUDGET = (
+    "--curriculum.updates", str(PICTURES), "--rehearsal.updates", str(UPDATES), "--rehearsal.rounds-at",
+    *(str(PICTURES),) * ROUNDS,
+)
 SCENES = ("--scenes", "64", "--movers", "2", "--seed", "1000")
 
 NOISE, DRAWS, SEES = 0, RECIPES[RECIPE].curriculum.still_until, PICTURES
@@ -257,9 +261,9 @@ def table(rows: list[Row], before: str) -> str:
     lines = [
         f"Written by `python tools/ablation.py`. Every row is `loci train {RECIPE} {shlex.join(BUDGET)}`: {ROUNDS} "
         f"rounds of {UPDATES} rehearsals, where the recipe has {len(RECIPES[RECIPE].rehearsal.rounds_at)} of "
-        f"{RECIPES[RECIPE].rehearsal.updates}, with some fields changed, then `loci evaluate RUN {shlex.join(SCENES)}` "
-        "with the gate that is named or the learned one: 64 validation scenes, not the test seeds. "
-        "`python tools/ablation.py --list` prints every command in full. "
+        f"{RECIPES[RECIPE].rehearsal.updates} and sees again between them, with some fields changed, then "
+        f"`loci evaluate RUN {shlex.join(SCENES)}` with the gate that is named or the learned "
+        "one: 64 validation scenes, not the test seeds. `python tools/ablation.py --list` prints every command. "
         f"Changes are made at update {SEES}, where rehearsal begins, in a branch of the unchanged run of that seed. "
         "Errors are in percent of the diagonal, with the 95 % intervals of `loci evaluate`; *tracked* are the movers "
         "whose slot is still with them when they are last seen, of those that were found.",
