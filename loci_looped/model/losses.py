@@ -17,6 +17,8 @@ FOREGROUND_THRESHOLD = 0.1
 WHOLLY_SEEN = 0.1
 """The largest occlusion of what still counts as seen as a whole."""
 
+SIGMOID_BACKWARD: Any = torch.ops.aten.sigmoid_backward
+
 OUTLINE = 2
 DENSITY_REACH = 7
 """In pixels: what counts as an object's outline, and as its neighbourhood."""
@@ -127,14 +129,38 @@ def gestalt_change(output: StepOutput) -> Tensor:
     # Slots that have never been seen weigh nothing, and most are among them.
     seen = output.visibility.flatten().nonzero().squeeze(1)
 
-    def centred_colours(logits: Tensor, position: Tensor) -> Tensor:
-        chosen = logits.flatten(0, 1).index_select(0, seen)
-        return centred(torch.sigmoid(chosen - COLOUR_SHIFT), position.flatten(0, 1).index_select(0, seen))
+    def chosen(of_slots: Tensor) -> Tensor:
+        flat = of_slots.flatten(0, 1)
+        return flat if len(seen) == len(flat) else flat.index_select(0, seen)
 
-    before = centred_colours(output.objects_before.detach(), output.previous.position.detach())
-    after = centred_colours(output.objects_after, output.predicted.position.detach())
-    weight = output.visibility.flatten().index_select(0, seen)[:, None, None, None]
-    return (weight * (before - after).square()).sum() / output.objects_after.numel()
+    total: Tensor = _ChangeOfLook.apply(  # type: ignore[no-untyped-call]
+        chosen(output.objects_after), chosen(output.predicted.position.detach()),
+        chosen(output.objects_before.detach()), chosen(output.previous.position.detach()), chosen(output.visibility),
+    )
+    return total / output.objects_after.numel()
+
+
+class _ChangeOfLook(torch.autograd.Function):
+    """Σ weight · (look before - look after)², both centred; its gradient to the colour logits of the look after.
+
+    The gradient is made on the way: one map is kept instead of seven, and moving it back is another translation.
+    """
+
+    @staticmethod
+    def forward(ctx: Any, after: Tensor, now: Tensor, before: Tensor, then: Tensor, weight: Tensor) -> Tensor:
+        colours = torch.sigmoid(after - COLOUR_SHIFT)
+        change = centred(colours, now).sub_(centred((before - COLOUR_SHIFT).sigmoid_(), then))
+        rows = change.flatten(1).unsqueeze(1)
+        squares = torch.bmm(rows, rows.transpose(1, 2)).view_as(weight)
+        if ctx.needs_input_grad[0]:
+            into = centred(change.mul_(2 * weight[:, None, None, None]), -now)
+            ctx.save_for_backward(SIGMOID_BACKWARD(into, colours, grad_input=into))
+        return torch.dot(weight, squares)
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
+        (into,) = ctx.saved_tensors
+        return gradients[0] * into, None, None, None, None
 
 
 def centred(pictures: Tensor, position: Tensor) -> Tensor:
