@@ -74,10 +74,12 @@ def main(argv: list[str]) -> int:
     from loci_looped.inference.watch import blackouts
     from loci_looped.model import LociLooped
     from loci_looped.model.precision import has_bfloat16, use_precision
+    from loci_looped.utils.memory import keep_memory
     from loci_looped.viz.annotations import FILES
 
     dark = blackouts(arguments.blackout)
     torch.set_num_threads(1)            # at these sizes a second thread only gets in the way
+    keep_memory()
     model = load_any(arguments.network)
     if (arguments.live or arguments.masks or arguments.blackout) and not isinstance(model, LociLooped):
         raise LociError("--live, --masks and --blackout are for loci-looped networks; leave them out for a rival.")

@@ -143,19 +143,19 @@ def gestalt_change(output: StepOutput) -> Tensor:
 class _ChangeOfLook(torch.autograd.Function):
     """Σ weight · (look before - look after)², both centred; its gradient to the colour logits of the look after.
 
-    The gradient is made on the way: one map is kept instead of seven, and moving it back is another translation.
+    The gradient is made on the way: one map is kept instead of seven, and it is moved back by the opposite translation.
     """
 
     @staticmethod
     def forward(ctx: Any, after: Tensor, now: Tensor, before: Tensor, then: Tensor, weight: Tensor) -> Tensor:
-        colours = torch.sigmoid(after - COLOUR_SHIFT)
+        colours = (after - COLOUR_SHIFT).sigmoid_()
         change = centred(colours, now).sub_(centred((before - COLOUR_SHIFT).sigmoid_(), then))
-        rows = change.flatten(1).unsqueeze(1)
-        squares = torch.bmm(rows, rows.transpose(1, 2)).view_as(weight)
+        weighted = weight[:, None, None, None] * change
+        total = torch.dot(change.flatten(), weighted.flatten())
         if ctx.needs_input_grad[0]:
-            into = centred(change.mul_(2 * weight[:, None, None, None]), -now)
+            into = centred(weighted.mul_(2), -now)
             ctx.save_for_backward(SIGMOID_BACKWARD(into, colours, grad_input=into))
-        return torch.dot(weight, squares)
+        return total
 
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:

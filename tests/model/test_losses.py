@@ -13,7 +13,7 @@ from torch import Tensor
 
 from loci_looped.model import LociConfig, LociLooped, StepOutput, losses
 from loci_looped.model.released.parts import released_position_change
-from loci_looped.model.state import SlotCodes
+from loci_looped.model.state import COLOUR_SHIFT, SlotCodes
 
 Make = Callable[..., LociConfig]
 
@@ -142,6 +142,19 @@ def test_gestalt_change_follows_the_object(output: StepOutput) -> None:
     loss.backward()
     assert stayed.objects_before.grad is None
     assert stayed.objects_after is not None and stayed.objects_after.grad is not None
+
+
+def test_a_change_of_look_has_the_gradient_it_should() -> None:
+    torch.manual_seed(0)
+    after, before = (torch.randn(3, 3, 6, 8, dtype=torch.float64) for _ in range(2))
+    now, then = (torch.rand(3, 2, dtype=torch.float64) * 1.6 - 0.8 for _ in range(2))
+    weight = torch.tensor([1.0, 0.0, 0.3], dtype=torch.float64)
+    assert torch.autograd.gradcheck(
+        lambda logits: losses._ChangeOfLook.apply(logits, now, before, then, weight), after.requires_grad_()
+    )
+    looks = [losses.centred(torch.sigmoid(a - COLOUR_SHIFT), place) for a, place in ((before, then), (after, now))]
+    expected = (weight.view(-1, 1, 1, 1) * (looks[0] - looks[1]).square()).sum()
+    torch.testing.assert_close(losses._ChangeOfLook.apply(after, now, before, then, weight), expected)
 
 
 def test_gestalt_change_needs_whole_objects(output: StepOutput) -> None:
