@@ -15,7 +15,7 @@ from loci_looped.cli.main import main
 
 PAGE = Path(__file__).parents[1] / "docs" / "tutorial-own-films.md"
 SHORTENED = {
-    "updates": 24, "foreground-until": 10, "still-until": 10, "colours-from": 5, "background-from": 10,
+    "updates": 24, "foreground-until": 10, "still-until": 10, "background-from": 10,
     "background-over": 4, "gate-from": 16,
 }
 SHORT = ["--data.batch=2", *(f"--curriculum.{name}={value}" for name, value in SHORTENED.items())]
@@ -28,7 +28,7 @@ def commands() -> list[list[str]]:
 
 
 def test_the_tutorial_has_all_steps() -> None:
-    assert [words[0] for words in commands()] == ["inspect", "inspect", "convert", "convert", "train", "train", "watch"]
+    assert [words[0] for words in commands()] == ["inspect", "inspect", "convert", "convert", "train", "watch"]
 
 
 def test_every_command_of_the_tutorial_runs(
@@ -41,7 +41,7 @@ def test_every_command_of_the_tutorial_runs(
     box[30:140, 80:150] = 255
     Image.fromarray(box).save("box.png")
     for words in commands():
-        shorter = SHORT + (REHEARSED_SHORTLY if "adept-learnt" in words else []) if words[0] == "train" else []
+        shorter = SHORT + REHEARSED_SHORTLY if words[0] == "train" else []
         assert main([*words, *shorter]) == 0, words
         told = capsys.readouterr().out
         if words[0] == "inspect":

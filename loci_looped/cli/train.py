@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 from loci_looped.cli.checks import check_folder, check_training
-from loci_looped.configs.recipes import ABOUT, EVERY_RECIPE, any_recipe, check_name
+from loci_looped.configs.recipes import ABOUT, BEGINS_WITH, EVERY_RECIPE, any_recipe, check_name
 from loci_looped.utils.errors import LociError
 from loci_looped.utils.lock import locked
 
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 Config = TypeVar("Config", bound="RunConfig")
 
 USAGE = """usage: loci train RECIPE [--seed S] [--threads N] [--out DIR] [--any.field value ...]
+       loci train own-films --data.folder FILMS [--seed S] [--threads N] [--out DIR]
        loci train --resume RUN [--threads N] [--minutes M]
        loci train RECIPE --begin-with NETWORK [--any.field value ...]
        loci train RECIPE --start-from RUN [--start-update N] --out DIR [--any.field value ...]
@@ -34,7 +35,8 @@ Learn from noise to object permanence, or train a rival on the same clips. Ctrl-
 Many processes: torchrun --nproc-per-node N -m loci_looped.cli.main train RECIPE ...
 
 --begin-with takes the weights of a network (adept-learnt, or the folder of a run) instead of noise, and nothing else:
-for films of your own, which are few.
+for films of your own, which are few. The recipe own-films does so by itself.
+--minutes M stops a run after M minutes by the clock, whatever else the machine does meanwhile; --resume goes on.
 --start-from begins a new run at a checkpoint of another (its newest, or that of update N), with all it has learnt and
 counted, but with the configuration of this line: repeat the fields the other run had, and change what is to differ.
 
@@ -94,6 +96,8 @@ def main(argv: list[str]) -> int:
             return _train(resumed_config(found, config, folder), folder, where, found, None, console)
     assert line.recipe is not None
     config, where = parse(line.rest, any_recipe(line.recipe), prog=f"loci train {line.recipe}")
+    if line.recipe in BEGINS_WITH and not config.data.folder:
+        raise LociError(f"{line.recipe} learns from your films: say where they are, with --data.folder FOLDER.")
     folder = where.out or Path("runs") / f"{config.name}-seed{config.seed}"
     check_folder(folder)
     other = line.start_from
@@ -102,7 +106,8 @@ def main(argv: list[str]) -> int:
 
     start = _reading(lambda: starting_point(other, line.start_update), console) if other is not None else None
     with _held(folder):
-        return _train(config, folder, where, start, other, console, line.begin_with)
+        begin_with = line.begin_with or (BEGINS_WITH.get(line.recipe) if start is None else None)
+        return _train(config, folder, where, start, other, console, begin_with)
 
 
 def _held(folder: Path) -> AbstractContextManager[None]:

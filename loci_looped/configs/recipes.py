@@ -109,6 +109,22 @@ RECIPES: dict[str, TrainConfig] = {
     ),
 }
 
+RECIPES["own-films"] = dataclasses.replace(
+    RECIPES["adept-learnt"], name="own-films",
+    # It begins with a network that can draw and hold a thing: a short look at stills of the new world is enough, and
+    # what it knows about motion must not be forgotten, so rates are lower.
+    curriculum=dataclasses.replace(
+        _SEEING, updates=1_600, foreground_until=400, still_until=400, colours_from=0, background_from=400,
+        background_over=200, gate_from=1_600,
+    ),
+    rehearsal=dataclasses.replace(
+        RECIPES["adept-learnt"].rehearsal, rounds_at=(1_600,) * 3, updates=250, clips=104, remembered=208, averaged=2,
+        learning_rate=2e-3,
+    ),
+)
+
+BEGINS_WITH = {"own-films": "adept-learnt"}
+"""Recipes that need what another network has learnt, unless --begin-with names a third one."""
 
 ABOUT: dict[str, str] = {
     "adept": "the paper's network and schedule: 1.15 million updates, for GPUs",
@@ -116,6 +132,7 @@ ABOUT: dict[str, str] = {
     "balls": "the paper's, for bouncing balls",
     "adept-small": "object permanence, partly by rule, on one CPU core in a quarter of an hour",
     "adept-learnt": "the same without any rule of permanence: it learns to see, then rehearses what it saw",
+    "own-films": "for films of your own (--data.folder FILMS): begins with adept-learnt and gets used to them",
     "clevrer-small": "colliding objects, a fifth of the frames black; not trained yet",
     "balls-small": "bouncing balls that collide: speeds add up, what changes them is learnt",
     "balls-small-occlusion": "bouncing balls that pass each other, on one CPU core in ten minutes",

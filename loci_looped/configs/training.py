@@ -125,7 +125,7 @@ class RunConfig:
     """Compile the convolution stacks; for GPUs."""
     seed: int = 0
     minutes: float = 0.0
-    """Stop after so many minutes of training time, wherever the curriculum is; 0 is no limit."""
+    """Stop after so many minutes by the clock, preparing excluded, wherever the curriculum is; 0 is no limit."""
     checkpoint_minutes: float = 3.0
     log_every: int = 100
     validate_every: int = 5000

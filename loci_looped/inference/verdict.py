@@ -39,7 +39,7 @@ class Verdict:
             return told
         if self.facts.camera.moves():
             return f"{told} It needs a camera that stands still."
-        advice = "Train one on your films: loci train adept-small --data.folder FOLDER."
+        advice = "Train one on your films: loci train own-films --data.folder FOLDER."
         return f"{told} {'' if self.explained > DOUBTFUL else 'Do not believe its outlines. '}{advice}"
 
     def sentences(self) -> list[str]:

@@ -44,7 +44,7 @@ def test_who_paints_everything_grey_explains_nothing() -> None:
 def test_the_sentence_says_what_it_was_trained_on_and_what_to_do() -> None:
     stranger = Verdict(_facts(), 0.12, "generated vanish scenes").sentence()
     assert stranger.startswith("This network was trained on generated vanish scenes; it explains 12 % of what moves")
-    assert "loci train adept-small --data.folder FOLDER" in stranger and "Do not believe" in stranger
+    assert "loci train own-films --data.folder FOLDER" in stranger and "Do not believe" in stranger
     assert "loci train" not in Verdict(_facts(), 0.9, "films of garden").sentence()
     assert "camera that stands still" in Verdict(_facts(moves=True), 0.9, "films of garden").sentence()
     assert "Nothing moves" in Verdict(_facts(), float("nan"), "films of garden").sentence()

@@ -9,10 +9,11 @@ from pathlib import Path
 
 import pytest
 import torch
+from drawn_films import write_films
 from squares import flags_of
 
 from loci_looped.cli.main import main
-from loci_looped.configs.recipes import recipe
+from loci_looped.configs.recipes import BEGINS_WITH, recipe
 from loci_looped.configs.training import TrainConfig
 from loci_looped.inference.networks import load, save_network
 from loci_looped.model import LociLooped
@@ -81,3 +82,26 @@ def test_bad_beginnings_are_told(
 ) -> None:
     assert _train(tiny, tmp_path / "run", *words) == 2
     assert sentence in " ".join(capsys.readouterr().err.split())
+
+
+def test_own_films_begins_with_another_network_by_itself(
+    tiny: TrainConfig, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    elder = _network(tiny, tmp_path / "elder")
+    monkeypatch.setitem(BEGINS_WITH, "own-films", str(elder))
+    monkeypatch.setenv("LOCI_CACHE", str(tmp_path / "cache"))
+    write_films(tmp_path / "films", range(6), frames=45)
+    short = dataclasses.replace(
+        tiny, name="own-films", data=dataclasses.replace(tiny.data, folder=str(tmp_path / "films")),
+        curriculum=dataclasses.replace(tiny.curriculum, updates=3),
+    )
+    assert _train(short, tmp_path / "run") == 0
+    assert f"begins with the weights of {elder}" in " ".join(capsys.readouterr().err.split())
+    assert newest_checkpoint(tmp_path / "run" / "checkpoints").values["begins_with"] == str(elder)
+    manifest = json.loads((tmp_path / "run" / "network" / "manifest.json").read_text())
+    assert manifest["begins_with"] == str(elder) and manifest["world"] == "films of films"
+
+
+def test_own_films_without_films_is_told_at_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["train", "own-films", "--out", str(tmp_path / "run")]) == 2
+    assert "with --data.folder FOLDER" in capsys.readouterr().err and not (tmp_path / "run").exists()

@@ -8,10 +8,14 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from loci_looped.data.formats.continuity import continued
 from loci_looped.utils.errors import LociError
 
 TOLERANCE = 12          # grey levels within which two frames show the same thing
 MIN_SUPPORT = 0.15      # share of the frames that must agree before we say a pixel's background was seen
+CONTENDER = 0.05        # share of the frames from which on a further colour may be the background's, too
+CONTENDERS = 2          # such colours of a pixel, besides the most frequent one
+PROPOSALS = 16          # frames whose colours are tried as such; a colour seen in a fifth of them is hardly missed
 SAMPLES = 32            # frames looked at, up to twice as many; more do not make the guess better
 BAND_BYTES = 1 << 22    # pixels are worked on in bands of rows, so that memory stays small
 
@@ -26,37 +30,58 @@ class Background:
 
 
 def estimate(frames: NDArray[np.uint8], tolerance: int = TOLERANCE) -> Background:
-    """From (T, H, W, 3). Temporal median first; where some other colour is shown more often, that one (the mode).
+    """From (T, H, W, 3). Temporal median first; where some other colour is shown more often, that one (the mode); and
+    where another one is shown, too, which goes on smoothly from the sure background around, that one.
 
     The median is right wherever a pixel is free for half of the time, the mode also when it is free for less, as long
-    as the things that pass do not all look the same. An object that never moves belongs to the background.
+    as the things that pass do not all look the same; beyond that the surroundings tell. An object that never moves
+    belongs to the background.
     """
     steps, height, width = frames.shape[:3]
     if steps < 1:
         raise LociError("A background needs at least one frame.")
-    image = np.empty((height, width, 3), dtype=np.uint8)
-    support = np.empty((height, width), dtype=np.float32)
+    colours = np.zeros((1 + CONTENDERS, height, width, 3), dtype=np.float32)
+    support = np.zeros((1 + CONTENDERS, height, width), dtype=np.float32)
     band = max(1, BAND_BYTES // (steps * width * 3))
     for top in range(0, height, band):
         rows = slice(top, min(top + band, height))
-        image[rows], support[rows] = _of_band(frames[:, rows], tolerance)
+        colours[:, rows], support[:, rows] = _of_band(frames[:, rows], tolerance)
     # Two frames that agree by chance are no evidence when there are many.
-    return Background(image, support, support >= max(MIN_SUPPORT, min(3, steps) / steps - 1e-6))
+    shown = support >= max(CONTENDER, min(3, steps) / steps - 1e-6)
+    shown[0] = True
+    if shown[1:].any():
+        chosen = continued(colours, shown, clearly=tolerance)[None]
+        colours = np.take_along_axis(colours, chosen[..., None], axis=0)
+        support = np.take_along_axis(support, chosen, axis=0)
+    image = np.rint(colours[0]).astype(np.uint8)
+    return Background(image, support[0], support[0] >= max(MIN_SUPPORT, min(3, steps) / steps - 1e-6))
 
 
-def _of_band(frames: NDArray[np.uint8], tolerance: int) -> tuple[NDArray[np.uint8], NDArray[np.float32]]:
+def _of_band(frames: NDArray[np.uint8], tolerance: int) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+    """(1 + CONTENDERS, h, W, 3) the colours a pixel shows, the most frequent one first, and the frames' share of each.
+    """
     values = frames.astype(np.int16)                                        # (T, h, W, 3)
     median = np.rint(np.median(values, axis=0)).astype(np.int16)
-    colour, support = _agreeing(values, median, tolerance)
+    first, backing = _agreeing(values, median, tolerance)
+    colours = np.zeros((1 + CONTENDERS, *first.shape), dtype=np.float32)
+    support = np.zeros((1 + CONTENDERS, *backing.shape), dtype=np.float32)
+    colours[0], support[0] = first, backing
     # Static pixels need no second thought, and there most of an image lies.
-    unsettled = support < 0.9
+    unsettled = backing < 0.9
     if unsettled.any():
         doubtful = values[:, unsettled]                                     # (T, N, 3)
-        guess, backing = _agreeing(doubtful, _mode(doubtful, tolerance), tolerance)
-        better = backing > support[unsettled]
-        colour[unsettled] = np.where(better[:, None], guess, colour[unsettled])
-        support[unsettled] = np.where(better, backing, support[unsettled])
-    return np.rint(colour).astype(np.uint8), support
+        left = np.ones(doubtful.shape[:2], dtype=bool)                      # frames that show none of the colours yet
+        for number in range(1 + CONTENDERS):
+            tried = len(doubtful) if number == 0 else min(PROPOSALS, len(doubtful))
+            guess, share = _agreeing(doubtful, _mode(doubtful, left, tried, tolerance), tolerance)
+            share = np.where(left.any(axis=0), share, 0)
+            if number == 0:
+                better = share > backing[unsettled]
+                guess = np.where(better[:, None], guess, first[unsettled])
+                share = np.where(better, share, backing[unsettled])
+            colours[number, unsettled], support[number, unsettled] = guess, share
+            left &= np.abs(doubtful - guess).max(axis=-1) > 2 * tolerance
+    return colours, support
 
 
 def _agreeing(
@@ -70,12 +95,13 @@ def _agreeing(
     return mean, (count / len(values)).astype(np.float32)
 
 
-def _mode(values: NDArray[np.int16], tolerance: int) -> NDArray[np.int16]:
-    """(N, 3) per pixel, of the T colours in (T, N, 3), the one that most others come near."""
+def _mode(values: NDArray[np.int16], left: NDArray[np.bool_], tried: int, tolerance: int) -> NDArray[np.int16]:
+    """(N, 3) per pixel, of the T colours in (T, N, 3) that are `left`, the one that most others come near. So many of
+    the frames propose one, spread evenly."""
     best = np.zeros(values.shape[1], dtype=np.int64)
     most = np.zeros(values.shape[1], dtype=np.int64)
-    for number, candidate in enumerate(values):
-        count = (np.abs(values - candidate).max(axis=-1) <= tolerance).sum(axis=0)
+    for number in np.linspace(0, len(values) - 1, tried).round().astype(int):
+        count = (np.abs(values - values[number]).max(axis=-1) <= tolerance).sum(axis=0) * left[number]
         best, most = np.where(count > most, number, best), np.maximum(count, most)
     return np.asarray(np.take_along_axis(values, best[None, :, None], axis=0)[0])
 

@@ -21,7 +21,7 @@ from loci_looped.data.store.dataset import Pixels
 from loci_looped.utils.atomic import write_text
 from loci_looped.utils.errors import LociError
 
-VERSION = 3             # of what preparing does; a higher one makes prepared films anew
+VERSION = 4             # of what preparing does; a higher one makes prepared films anew
 LOOKED_AT = 40          # frames in which something is looked for
 FEW = 5                 # with fewer films than this the end of each is held out, instead of whole films
 
