@@ -80,14 +80,14 @@ def balanced_picture_loss(painted: Tensor, target: Tensor, front: Tensor) -> Ten
     return (of_front + of_background).mean()
 
 
-def object_picture_loss(painted: Tensor, target: Tensor, front: Tensor) -> Tensor:
+def object_picture_loss(painted: Tensor, target: Tensor, near: Tensor) -> Tensor:
     """Mean over objects and their outlines plus mean over the rest; small objects weigh about as much as large ones.
 
+    `near` (B, 1, H, W) is what `objects_and_outlines` makes of the foreground.
     A pixel of an object counts in inverse proportion to how much of its neighbourhood is foreground, and the pixels
     around it count a quarter as much: were they mere background, masks would grow beyond their objects for free.
     """
     loss = cross_entropy(painted, target).mean(1, keepdim=True)
-    near = objects_and_outlines(front)
     rest = (near == 0).to(loss.dtype)
     of_objects = (loss * near).sum((1, 2, 3)) / (near.sum((1, 2, 3)) + 1)
     of_rest = (loss * rest).sum((1, 2, 3)) / (rest.sum((1, 2, 3)) + 1)

@@ -93,10 +93,11 @@ def test_a_mask_that_grows_beyond_its_object_costs_more_with_outlines() -> None:
     grown = target.clone()
     grown[..., 9:17, 9:17] = 0.9
 
-    def cost(loss: Callable[[Tensor, Tensor, Tensor], Tensor]) -> float:
-        return (loss(grown, target, front) - loss(target, target, front)).item()
+    def cost(loss: Callable[[Tensor, Tensor, Tensor], Tensor], where: Tensor) -> float:
+        return (loss(grown, target, where) - loss(target, target, where)).item()
 
-    assert cost(losses.object_picture_loss) > 5 * cost(losses.balanced_picture_loss) > 0
+    with_outlines = cost(losses.object_picture_loss, losses.objects_and_outlines(front))
+    assert with_outlines > 5 * cost(losses.balanced_picture_loss, front) > 0
 
 
 def test_position_change(output: StepOutput) -> None:

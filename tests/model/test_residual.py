@@ -14,7 +14,7 @@ LAST = torch.channels_last
 
 
 def by_pytorch(
-    x: Tensor, w1: Tensor, b1: Tensor, w2: Tensor, b2: Tensor, leading_relu: bool, plus_x: bool
+    x: Tensor, w1: Tensor, b1: Tensor, w2: Tensor, b2: Tensor, *, leading_relu: bool, plus_x: bool
 ) -> Tensor:
     """The same chain, its gradients left to PyTorch."""
     w1, b1, w2, b2 = (weight.to(x.dtype) for weight in (w1, b1, w2, b2))
@@ -38,7 +38,7 @@ def test_the_branch_has_the_gradients_it_should(leading_relu: bool, inputs: int,
     given = ingredients(torch.float64, inputs, outputs, kernel)
     plus_x = inputs == outputs
     assert torch.equal(
-        ResidualBranch.apply(*given, leading_relu, plus_x), by_pytorch(*given, leading_relu, plus_x)
+        ResidualBranch.apply(*given, leading_relu, plus_x), by_pytorch(*given, leading_relu=leading_relu, plus_x=plus_x)
     )
     assert torch.autograd.gradcheck(lambda *g: ResidualBranch.apply(*g, leading_relu, plus_x), given)
 
@@ -49,7 +49,7 @@ def test_in_single_precision_gradients_by_hand_have_the_same_bits() -> None:
     leaves = [part.detach().requires_grad_() for part in (x, *weights)]
     out = torch.randn(x.shape).contiguous(memory_format=LAST)
     by_hand = torch.autograd.grad(ResidualBranch.apply(*leaves, True, True), leaves, out)
-    theirs = torch.autograd.grad(by_pytorch(*leaves, True, True), leaves, out)
+    theirs = torch.autograd.grad(by_pytorch(*leaves, leading_relu=True, plus_x=True), leaves, out)
     assert all(torch.equal(one, other) for one, other in zip(by_hand, theirs, strict=True))
 
 

@@ -2,38 +2,31 @@
 
 from __future__ import annotations
 
+import ctypes
 import platform
-import subprocess
 import sys
+from types import SimpleNamespace
 
 import pytest
 
 from loci_looped.utils.memory import keep_memory
 
-FAULTS = """
-import resource, torch
-from loci_looped.utils.memory import keep_memory
-if {keeps}:
-    assert keep_memory()
-def work():
-    for _ in range(10):
-        a = torch.ones(3_000_000); b = a + 1; del a, b
-work()
-before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
-work()
-print(resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before)
-"""
-
 
 @pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="another library hands out memory")
-def test_memory_is_not_fetched_twice() -> None:
-    def faults(keeps: bool) -> int:
-        done = subprocess.run([sys.executable, "-c", FAULTS.format(keeps=keeps)], check=True, capture_output=True)
-        return int(done.stdout)
+def test_glibc_is_asked_to_keep_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    real, asked = ctypes.CDLL(None).mallopt, []
 
-    assert faults(True) < 100 < faults(False)
+    def mallopt(what: int, value: int) -> int:
+        asked.append((what, value))
+        return int(real(what, value))
+
+    monkeypatch.setattr(ctypes, "CDLL", lambda name: SimpleNamespace(mallopt=mallopt))
+    assert keep_memory(), "it must understand both"
+    assert asked == [(-3, 2**30), (-1, 2**31 - 1)], "M_MMAP_THRESHOLD and M_TRIM_THRESHOLD of malloc.h"
 
 
 def test_elsewhere_nothing_happens(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ctypes, "CDLL", lambda name: SimpleNamespace())
+    assert not keep_memory(), "another library of C"
     monkeypatch.setattr(sys, "platform", "win32")
     assert not keep_memory()
