@@ -9,6 +9,7 @@ from the ratios that were measured side by side earlier (`EARLIER`).
 from __future__ import annotations
 
 import argparse
+import contextlib
 import dataclasses
 import datetime
 import json
@@ -62,6 +63,10 @@ def measure(kind: str, name: str, batch: int, active: int, precision: str) -> di
     from step import loss, scene
 
     torch.set_num_threads(1)
+    with contextlib.suppress(ImportError):
+        from loci_looped.utils.memory import keep_memory  # as `loci train` and `loci watch` do, if they do
+
+        keep_memory()
     model = LociLooped(preset(name)).train(kind == "update")
     if precision != "single":
         from loci_looped.model.precision import use_precision

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from loci_looped.inference.verdict import Judge
 
 LONG = 3000             # frames; more are only watched when asked for
+FRAMES_AHEAD = 4        # so many the network has seen before the first of them is drawn
 
 
 @dataclass(frozen=True)
@@ -156,6 +157,7 @@ def watch_to_folder(
     from loci_looped.data.formats.film_writer import write_film
     from loci_looped.inference.watch import watch
     from loci_looped.model.loci import LociLooped
+    from loci_looped.utils.ahead import ahead
     from loci_looped.utils.atomic import replacing
     from loci_looped.viz.annotations import Annotations
     from loci_looped.viz.canvas import Picture
@@ -181,7 +183,9 @@ def watch_to_folder(
 
         def pictures() -> Iterator[Picture]:
             nonlocal frames
-            for seen in watch(model, source, background=background, occluder=occluder, blackout=dark):
+            looks = watch(model, source, background=background, occluder=occluder, blackout=dark)
+            # Drawing and encoding are done while the network looks at the next frames; of a camera only at the next.
+            for seen in ahead(looks, 1 if source.live else FRAMES_AHEAD):
                 history.add(seen)
                 if judge is not None:
                     judge.add(seen)
