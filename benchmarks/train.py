@@ -14,6 +14,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import datetime
+import gc
 import json
 import os
 import platform
@@ -39,6 +40,7 @@ from loci_looped.data.store.clip_file import save_clip
 from loci_looped.data.store.dataset import Batch, generated_dataset
 from loci_looped.inference.networks import load
 from loci_looped.model import LociLooped
+from loci_looped.training import loop
 from loci_looped.training.curriculum import phase_at
 from loci_looped.training.distributed import ProcessGroup, join
 from loci_looped.training.loop import Trainer
@@ -110,9 +112,9 @@ def weights_of(network: str) -> LociLooped:
 
 def trainer_of(folder: str, network: str, precision: str, world: ProcessGroup) -> Trainer:
     with contextlib.suppress(ImportError):
-        from loci_looped.utils.memory import keep_memory  # as `loci train` does, if it does
+        from loci_looped.utils import memory  # as `loci train` does, if it does
 
-        keep_memory()
+        memory.keep_memory()
     trainer = Trainer(configured(folder, network, precision), Path(folder) / "run", world=world)
     if network:
         trainer.model.load_state_dict(weights_of(network).state_dict())
@@ -171,6 +173,9 @@ def work(arguments: argparse.Namespace) -> None:
     phase, batch = phase_at(curriculum, trainer.update, 10**6), trainer.open_clips().batch_at(0)
     batch = replace(batch, frames=batch.frames[:, :FRAMES])
     trainer._learn(batch, phase, None)
+    gc.collect()
+    if hasattr(loop, "rarely_collected"):       # as the loop does, if it does
+        gc.freeze()
     before, begun, busy = trainer.update, time.monotonic(), time.process_time()
     waited = resource.getrusage(resource.RUSAGE_SELF).ru_nvcsw
     while not world.agree(time.monotonic() - begun > arguments.seconds):

@@ -4,6 +4,7 @@
     python tools/ablation.py --list             only say what would be run
     python tools/ablation.py --train 0          train nothing, write the table of what has been measured
     python tools/ablation.py --seeing runs/adept-learnt-seed{seed}      begin with runs of the recipe that are there
+    python tools/ablation.py --paper            the paper's ablations instead, on adept-small (tools/paper_ablation.py)
 
 The table goes into docs/decisions.md, between the lines that mark its place.
 
@@ -21,8 +22,10 @@ import shlex
 import subprocess
 import sys
 import threading
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Protocol
 
 from loci_looped.configs.recipes import RECIPES
 from loci_looped.evaluation.experiments.results import Results, read_results
@@ -33,9 +36,13 @@ from loci_looped.utils.errors import LociError
 RECIPE = "adept-learnt"
 FOLDER = Path("runs") / "ablation"
 DOCUMENT = Path(__file__).parents[1] / "docs" / "decisions.md"
-PICTURES = RECIPES[RECIPE].curriculum.updates
+PICTURES = RECIPES[RECIPE].rehearsal.rounds_at[0]
+"""With pictures, before anything is rehearsed; here nothing is seen afterwards."""
 ROUNDS, UPDATES = 3, 150
-BUDGET = ("--rehearsal.updates", str(UPDATES), "--rehearsal.rounds-at", *(str(PICTURES),) * ROUNDS)
+BUDGET = (
+    "--curriculum.updates", str(PICTURES), "--rehearsal.updates", str(UPDATES), "--rehearsal.rounds-at",
+    *(str(PICTURES),) * ROUNDS,
+)
 SCENES = ("--scenes", "64", "--movers", "2", "--seed", "1000")
 
 NOISE, DRAWS, SEES = 0, RECIPES[RECIPE].curriculum.still_until, PICTURES
@@ -82,6 +89,25 @@ SWITCHES = (
 """In the order in which they are trained: what we most wanted to know comes first."""
 
 
+class Task(Protocol):
+    """What is trained and measured: one row of a table."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def seed(self) -> int: ...
+    @property
+    def is_first(self) -> bool: ...         # branches of its seed begin with it
+    @property
+    def trains(self) -> bool: ...
+    @property
+    def run(self) -> Path: ...
+    @property
+    def figures(self) -> Path: ...
+    def training(self) -> list[str]: ...
+    def evaluation(self) -> list[str]: ...
+
+
 @dataclass(frozen=True)
 class Row:
     switch: Switch
@@ -91,6 +117,10 @@ class Row:
     @property
     def name(self) -> str:
         return f"{self.switch.name}-seed{self.seed}"
+
+    @property
+    def is_first(self) -> bool:
+        return self.switch is UNCHANGED
 
     @property
     def trains(self) -> bool:
@@ -121,11 +151,17 @@ class Row:
 
 
 def main(argv: list[str] | None = None) -> int:
+    words = sys.argv[1:] if argv is None else argv
+    if "--paper" in words:
+        import paper_ablation
+
+        return paper_ablation.main([word for word in words if word != "--paper"])
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1], help="each switch is tried with these")
     parser.add_argument("--only", nargs="+", metavar="SWITCH", help="these switches alone; the table keeps the others")
     parser.add_argument("--train", type=int, default=2, metavar="N", help="so many runs at once, one thread each")
     parser.add_argument("--seeing", metavar="RUN", help="runs of the recipe to begin with; {seed} stands for the seed")
+    parser.add_argument("--paper", action="store_true", help="the paper's ablations instead, on adept-small")
     parser.add_argument("--list", action="store_true", help="print the commands and do nothing")
     arguments = parser.parse_args(argv)
     try:
@@ -161,10 +197,10 @@ def chosen(rows: list[Row], only: list[str] | None) -> list[Row]:
     return [row for row in rows if row.switch.name in only or row.switch is UNCHANGED]
 
 
-def work(rows: list[Row], at_once: int) -> list[str]:
+def work(rows: Sequence[Task], at_once: int) -> list[str]:
     """Train and measure whatever is missing, so many rows at once; what went wrong, in sentences."""
     troubles: list[str] = []
-    waiting: queue.SimpleQueue[Row] = queue.SimpleQueue()
+    waiting: queue.SimpleQueue[Task] = queue.SimpleQueue()
     for row in rows:
         waiting.put(row)
     unchanged = {row.seed: threading.Event() for row in rows}
@@ -175,14 +211,14 @@ def work(rows: list[Row], at_once: int) -> list[str]:
                 row = waiting.get_nowait()
             except queue.Empty:
                 return
-            if row.switch is not UNCHANGED:
+            if not row.is_first:
                 unchanged[row.seed].wait()      # branches begin with the unchanged run of their seed
             try:
                 finish(row, troubles)
             except OSError as error:
                 troubles.append(f"{row.name}: {error}")
             finally:
-                if row.switch is UNCHANGED:
+                if row.is_first:
                     unchanged[row.seed].set()   # whatever came of it, or the others would wait for ever
 
     workers = [threading.Thread(target=worker) for _ in range(at_once)]
@@ -193,9 +229,9 @@ def work(rows: list[Row], at_once: int) -> list[str]:
     return troubles
 
 
-def finish(row: Row, troubles: list[str]) -> None:
+def finish(row: Task, troubles: list[str]) -> None:
     """Train a row unless its run has come to its end, and measure it unless that has been done."""
-    FOLDER.mkdir(parents=True, exist_ok=True)
+    row.figures.parent.mkdir(parents=True, exist_ok=True)
     if row.trains and not (row.run / INSIDE_RUN / CONFIG).is_file():
         begun = (row.run / "checkpoints").is_dir()
         words = ["train", "--resume", str(row.run)] if begun else row.training()
@@ -205,9 +241,9 @@ def finish(row: Row, troubles: list[str]) -> None:
         _loci([*row.evaluation(), "--threads", "1"], row, troubles)
 
 
-def _loci(words: list[str], row: Row, troubles: list[str]) -> bool:
+def _loci(words: list[str], row: Task, troubles: list[str]) -> bool:
     """One command, what it prints in a file beside the run. A row that fails does not stop the others."""
-    log = FOLDER / f"{row.name}.log"
+    log = row.figures.with_suffix(".log")
     print(f"loci {shlex.join(words)}", flush=True)
     with log.open("a", encoding="utf-8") as told:
         code = subprocess.run([sys.executable, "-m", "loci_looped", *words], stdout=told, stderr=told).returncode
@@ -225,9 +261,9 @@ def table(rows: list[Row], before: str) -> str:
     lines = [
         f"Written by `python tools/ablation.py`. Every row is `loci train {RECIPE} {shlex.join(BUDGET)}`: {ROUNDS} "
         f"rounds of {UPDATES} rehearsals, where the recipe has {len(RECIPES[RECIPE].rehearsal.rounds_at)} of "
-        f"{RECIPES[RECIPE].rehearsal.updates}, with some fields changed, then `loci evaluate RUN {shlex.join(SCENES)}` "
-        "with the gate that is named or the learned one: 64 validation scenes, not the test seeds. "
-        "`python tools/ablation.py --list` prints every command in full. "
+        f"{RECIPES[RECIPE].rehearsal.updates} and sees again between them, with some fields changed, then "
+        f"`loci evaluate RUN {shlex.join(SCENES)}` with the gate that is named or the learned "
+        "one: 64 validation scenes, not the test seeds. `python tools/ablation.py --list` prints every command. "
         f"Changes are made at update {SEES}, where rehearsal begins, in a branch of the unchanged run of that seed. "
         "Errors are in percent of the diagonal, with the 95 % intervals of `loci evaluate`; *tracked* are the movers "
         "whose slot is still with them when they are last seen, of those that were found.",

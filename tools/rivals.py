@@ -4,7 +4,7 @@
     python tools/rivals.py              train what is missing, measure all runs on validation scenes
     python tools/rivals.py savi-small   the same for one of them
     python tools/rivals.py --table docs/figures/rivals/*.json
-                                        a table of what `loci evaluate --experiment tracking --json` wrote
+                                        a table of what `loci evaluate --json` wrote for one experiment
 
 Every run is one `loci train`, which goes on where it was stopped, and one `loci evaluate` on 64 validation scenes. The
 best run of each rival is then told with the commands that measure it on test scenes and ship it: those are typed by
@@ -88,24 +88,36 @@ def tell(rival: str, runs: list[Run]) -> None:
     print(f"  python tools/ship.py {chosen.folder} {rival} --figures tracking.json")
 
 
-COLUMNS = (
-    ("error visible %", "error_visible"), ("error occluded %", "error_occluded"), ("tracked %", "successful"),
-    ("movers found %", "movers_found"), ("MOTA", "mota"), ("false positives per frame", "false_positives_per_frame"),
-)
+COLUMNS: dict[str, tuple[tuple[str, str], ...]] = {
+    "tracking": (
+        ("error visible %", "error_visible"), ("error occluded %", "error_occluded"), ("tracked %", "successful"),
+        ("movers found %", "movers_found"), ("MOTA", "mota"),
+        ("false positives per frame", "false_positives_per_frame"),
+    ),
+    "imagination": (
+        ("distance, sum over 10", "distance_sum"), ("distance at 10", "distance_at_10"),
+        ("off before, image widths", "percept_error"), ("sequences without enough slots %", "failed"),
+    ),
+    "interruptions": (("PSNR", "psnr"), ("SSIM", "ssim"), ("FG-ARI", "fg_ari"), ("mIoU", "miou")),
+}
+"""Of each experiment the columns of its table. The last one, which no model lacks, tells what was measured at all."""
 
 
 def table(files: Sequence[Path]) -> list[str]:
-    """Results of the tracking experiment in Markdown, in the order of the files, with the commands below."""
-    lines = ["| model | " + " | ".join(words for words, _ in COLUMNS) + " |", "|---" + "|--:" * len(COLUMNS) + "|"]
-    commands = []
-    for results in map(read_results, files):
-        if results.experiment != "tracking":
-            raise LociError(f"The table is of tracking, but one of the files is of {results.experiment}.")
-        for case in results.cases("tracking", "mota"):
-            cells = [cell(results.find(case, metric)) for _, metric in COLUMNS]
-            lines.append(f"| {called(case)} | {' | '.join(cells)} |")
-        commands.append(f"- `{results.command}`")
-    return [*lines, "", "Commands:", *commands]
+    """Results of one experiment in Markdown, in the order of the files, with the commands below."""
+    found = [read_results(file) for file in files]
+    experiments = list(dict.fromkeys(results.experiment for results in found))
+    if len(experiments) > 1 or experiments[0] not in COLUMNS:
+        raise LociError(
+            f"A table is of one experiment ({', '.join(COLUMNS)}), but the files are of {', '.join(experiments)}."
+        )
+    columns = COLUMNS[experiments[0]]
+    lines = ["| model | " + " | ".join(words for words, _ in columns) + " |", "|---" + "|--:" * len(columns) + "|"]
+    for results in found:
+        for case in results.cases(experiments[0], columns[-1][1]):
+            cells = [cell(results.find(case, metric)) for _, metric in columns]
+            lines.append(f"| {', '.join((called(case), *case.condition))} | {' | '.join(cells)} |")
+    return [*lines, "", "Commands:", *(f"- `{results.command}`" for results in found)]
 
 
 def main(argv: list[str] | None = None) -> int:

@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 from loci_looped.cli.checks import check_folder, check_training
 from loci_looped.configs.recipes import ABOUT, BEGINS_WITH, EVERY_RECIPE, any_recipe, check_name
+from loci_looped.configs.refinement import refined
+from loci_looped.configs.training import TrainConfig
 from loci_looped.utils.errors import LociError
 from loci_looped.utils.lock import locked
 
@@ -29,6 +31,7 @@ USAGE = """usage: loci train RECIPE [--seed S] [--threads N] [--out DIR] [--any.
        loci train --resume RUN [--threads N] [--minutes M]
        loci train RECIPE --begin-with NETWORK [--any.field value ...]
        loci train RECIPE --start-from RUN [--start-update N] --out DIR [--any.field value ...]
+       loci train RECIPE --refine [--begin-with NETWORK] [--any.field value ...]
 
 Learn from noise to object permanence, or train a rival on the same clips. Ctrl-C stops a run with a checkpoint;
 --resume takes it up again exactly where it was, also after a crash.
@@ -39,6 +42,8 @@ for films of your own, which are few. The recipe own-films does so by itself.
 --minutes M stops a run after M minutes by the clock, whatever else the machine does meanwhile; --resume goes on.
 --start-from begins a new run at a checkpoint of another (its newest, or that of update N), with all it has learnt and
 counted, but with the configuration of this line: repeat the fields the other run had, and change what is to differ.
+--refine grows a trained small network (the shipped one of that name, or that of --begin-with) to frames four times as
+fine and teaches it to paint details; what it knows stays as it is.
 
 recipes:
 {recipes}
@@ -69,6 +74,7 @@ class Line:
     start_update: int | None
     begin_with: str | None
     rest: list[str]
+    refine: bool = False
 
 
 def main(argv: list[str]) -> int:
@@ -95,7 +101,10 @@ def main(argv: list[str]) -> int:
                 raise LociError(f"A resumed run stays in its folder {folder}; leave out --out {where.out}.")
             return _train(resumed_config(found, config, folder), folder, where, found, None, console)
     assert line.recipe is not None
-    config, where = parse(line.rest, any_recipe(line.recipe), prog=f"loci train {line.recipe}")
+    chosen = any_recipe(line.recipe)
+    if line.refine:
+        chosen = refined(chosen)
+    config, where = parse(line.rest, chosen, prog=f"loci train {line.recipe}{' --refine' if line.refine else ''}")
     if line.recipe in BEGINS_WITH and not config.data.folder:
         raise LociError(f"{line.recipe} learns from your films: say where they are, with --data.folder FOLDER.")
     folder = where.out or Path("runs") / f"{config.name}-seed{config.seed}"
@@ -106,7 +115,8 @@ def main(argv: list[str]) -> int:
 
     start = _reading(lambda: starting_point(other, line.start_update), console) if other is not None else None
     with _held(folder):
-        begin_with = line.begin_with or (BEGINS_WITH.get(line.recipe) if start is None else None)
+        usual = line.recipe if line.refine else BEGINS_WITH.get(line.recipe)
+        begin_with = line.begin_with or (usual if start is None else None)
         return _train(config, folder, where, start, other, console, begin_with)
 
 
@@ -122,6 +132,8 @@ def split_line(argv: list[str]) -> Line:
     start = _take(rest, "--start-from", "the folder of a run, for example --start-from runs/adept-small-seed0")
     begin = _take(rest, "--begin-with", "a network, for example --begin-with adept-learnt")
     update = _take(rest, "--start-update", "the update of a checkpoint, for example --start-update 4000")
+    refine = "--refine" in rest
+    rest = [word for word in rest if word != "--refine"]
     name = rest.pop(0) if rest and not rest[0].startswith("-") else None
     if name is not None:
         check_name(name, EVERY_RECIPE)
@@ -129,6 +141,11 @@ def split_line(argv: list[str]) -> Line:
         raise LociError(
             f"Either --resume {resume} goes on with that run in its folder, or --start-from {start} begins a new one "
             "from it: leave out one of them."
+        )
+    if refine and (resume or start):
+        raise LociError(
+            f"--refine begins a new run out of a finished network, but --{'resume' if resume else 'start-from'} goes "
+            "on with one under way: leave out one of them. A run of --refine that was stopped is resumed as any other."
         )
     if begin is not None and (resume or start):
         raise LociError(
@@ -147,7 +164,7 @@ def split_line(argv: list[str]) -> Line:
             raise LociError(f"There is no run folder {folder} to {purpose}.")
     return Line(
         name, Path(resume) if resume else None, Path(start) if start else None, int(update) if update else None,
-        begin, rest,
+        begin, rest, refine,
     )
 
 
@@ -213,6 +230,7 @@ def _train(
     from loci_looped.training.inherit import inheritance
     from loci_looped.training.log import RunLog
     from loci_looped.training.loop import CHECKPOINTS, Trainer
+    from loci_looped.training.refine import growth
     from loci_looped.utils.checkpoint import checkpoints
     from loci_looped.utils.memory import keep_memory
 
@@ -229,7 +247,11 @@ def _train(
         branch = branch_of(found, other, config, trainer.model.state_dict()) if found and other else None
         if found is not None:
             trainer.restore(branch.checkpoint if branch else found)
-        inherited = inheritance(begin_with, trainer.model.state_dict(), config.kind) if begin_with else None
+        inherited = None
+        if begin_with:
+            fresh = trainer.model.state_dict()
+            grows = isinstance(config, TrainConfig) and config.learns == "details"
+            inherited = growth(begin_with, fresh) if grows else inheritance(begin_with, fresh, config.kind)
         if inherited is not None:
             trainer.begin_with(inherited)
         if not world.is_first:

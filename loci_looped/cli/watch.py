@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import tyro
 
 from loci_looped.cli.checks import check_folder
+from loci_looped.configs.scenes import LAB_NETWORKS
 from loci_looped.utils.errors import LociError
 
 if TYPE_CHECKING:
@@ -31,11 +32,12 @@ class Arguments:
 
     source: tyro.conf.Positional[str]
     """A film, a folder with one picture per frame, a .clip file or a folder of them, vanish:seed=7 (also
-    ,kind=surprise), or camera:0."""
+    ,kind=surprise), balls:seed=7 (also ,kind=occlusion), collide:seed=7, or camera:0."""
     out: Annotated[Path | None, tyro.conf.arg(aliases=["-o"])] = None
     """Folder for the results; without it, a folder named after the source is made here."""
-    network: Annotated[str, tyro.conf.arg(aliases=["--model"])] = "adept-learnt"
-    """A shipped network, or the folder of a network or of a training run; also a rival's."""
+    network: Annotated[str, tyro.conf.arg(aliases=["--model"])] = ""
+    """A shipped network, or the folder of a network or of a training run; also a rival's. Without it adept-learnt, and
+    for generated balls and collisions the one that was trained on them."""
     background: Path | None = None
     """A picture of the empty scene. Without it the background is estimated from the film."""
     occluder: str = "auto"
@@ -81,7 +83,8 @@ def main(argv: list[str]) -> int:
     dark = blackouts(arguments.blackout)
     torch.set_num_threads(1)            # at these sizes a second thread only gets in the way
     keep_memory()
-    model = load_any(arguments.network)
+    network = arguments.network or network_for(arguments.source)
+    model = load_any(network)
     if (arguments.live or arguments.masks or arguments.blackout) and not isinstance(model, LociLooped):
         raise LociError("--live, --masks and --blackout are for loci-looped networks; leave them out for a rival.")
     if isinstance(model, LociLooped):
@@ -98,20 +101,28 @@ def main(argv: list[str]) -> int:
     for source, folder in sources:
         if not isinstance(model, LociLooped):
             frames = watch_rival_to_folder(model, source, folder, arguments.background)
-            print(f"Watched {frames} frames of {source.name} with {arguments.network}.")
+            print(f"Watched {frames} frames of {source.name} with {network}.")
             print(f"The film is {folder / 'film.mp4'}; the numbers are in {folder / 'table.csv'}.")
             continue
-        judge = Judge(trained_on(arguments.network))
+        judge = Judge(trained_on(network))
         frames = watch_to_folder(
             model, source, folder, arguments.background, arguments.live, arguments.masks, dark, arguments.occluder,
             judge,
         )
-        print(f"Watched {frames} frames of {source.name} with {arguments.network}.")
+        print(f"Watched {frames} frames of {source.name} with {network}.")
         print("\n".join(judge.verdict().sentences()))
         print(f"Open {folder / 'index.html'} for the film with its curves; the numbers are in {folder / 'table.csv'}.")
         if arguments.masks:
             print(f"Masks and tracks: {', '.join(FILES)} in the same folder.")
     return 0
+
+
+def network_for(source: str) -> str:
+    """The shipped network of the world that a source is generated in; of all others adept-learnt."""
+    world, _, rest = source.partition(":")
+    if world == "balls" and ":" in source:
+        return "balls-small-occlusion" if "kind=occlusion" in rest else LAB_NETWORKS["balls"]
+    return LAB_NETWORKS["collide"] if world == "collide" and ":" in source else LAB_NETWORKS["vanish"]
 
 
 def watch_rival_to_folder(model: nn.Module, source: Source, folder: Path, background: Path | None = None) -> int:
@@ -244,5 +255,5 @@ def _refuse_endless(sources: list[Source], arguments: Arguments) -> None:
 def _plain(text: str) -> str:
     """A folder name from a source."""
     # The whole name: good.mp4 and good.avi are two films.
-    stem = Path(text).name if not text.startswith(("vanish", "camera")) else text
+    stem = Path(text).name if not text.startswith(("vanish", "camera", "balls:", "collide:")) else text
     return "".join(letter if letter.isalnum() or letter in "-_" else "-" for letter in stem).strip("-") or "film"

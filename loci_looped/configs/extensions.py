@@ -82,6 +82,9 @@ class Extensions:
     first, so that who comes later passes behind who was there before."""
     suppression: float = 4.0
     """Recruiter, error-sampled placement: radius in pixels around a placed slot in which the next one does not look."""
+    keeps_clear: int = 0
+    """Recruiter: in use, no slot is sent to within so many pixels of where another one expects its object, seen or not:
+    what comes out a little beside its expected place is not a second object. 0 is only not to where one is seen."""
     patience: int = 0
     """Bookkeeping: a slot that has had reason to doubt its object for so many steps lets go of it; 0 is never."""
     border: float = 0.0
@@ -112,7 +115,7 @@ class Extensions:
     rules: Rules = field(default_factory=Rules)
 
     def __post_init__(self) -> None:
-        for name in ("patience", "innovation", "drift", "pushes", "relation"):
+        for name in ("keeps_clear", "patience", "innovation", "drift", "pushes", "relation"):
             if getattr(self, name) < 0:
                 raise ValueError(f"extensions.{name} is {getattr(self, name)}, but it must not be negative.")
         if self.pushes and not self.drift:

@@ -158,6 +158,11 @@ PRESETS: dict[str, GswmConfig] = {
     "gswm-balls": GswmConfig(),
     "gswm-obj3d": _OBJ3D,
     "gswm-adept": dataclasses.replace(_OBJ3D, background="given"),
+    # The authors' balls model at a size for two cores.
+    "gswm-balls-small": GswmConfig(
+        max_objects=6, what=32, dynamics=64, hidden=64, glimpse_channels=64, trunk_channels=16, trunk_norm="group",
+        pixel_std=0.1,
+    ),
     # Movers are small: with the published prices of presence and of pixels a short training leaves them out.
     "gswm-small": dataclasses.replace(
         _OBJ3D, background="given", max_objects=7, what=32, dynamics=64, hidden=64, glimpse_channels=64,

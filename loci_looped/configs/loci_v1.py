@@ -5,9 +5,11 @@ from __future__ import annotations
 import dataclasses
 import difflib
 from dataclasses import dataclass
-from typing import Any, get_type_hints
+from typing import Any, Literal, get_args, get_type_hints
 
 from loci_looped.utils.errors import LociError
+
+Perception = Literal["published", "quick"]
 
 
 @dataclass(frozen=True)
@@ -43,6 +45,10 @@ class LociV1Config:
     """A slot is bound for good once its visible mask has exceeded this somewhere."""
     candidates: int = 10
     """A free slot looks at the best of so many random places."""
+    perception: Perception = "published"
+    """"quick": free slots are sent where the error is, a slot begins by looking at its own place, reads the look there,
+    and has sizes and places with a gradient from the start. These are the ideas by which adept-small learns to *see* in
+    minutes (configs/extensions.py); none of them is about what is hidden."""
 
     def __post_init__(self) -> None:
         counts = (
@@ -103,8 +109,14 @@ class LociV1Config:
                 near = difflib.get_close_matches(name, hints, n=1)
                 hint = f"; did you mean {near[0]!r}?" if near else "."
                 raise LociError(f"Loci-v1's configuration has no field {name!r}{hint}")
+            if name == "perception" and value not in get_args(Perception):
+                raise LociError(
+                    f"Loci-v1's perception is {value!r}; it must be one of {', '.join(get_args(Perception))}."
+                )
             pair = name == "latent"
-            wanted: tuple[type, ...] = (list, tuple) if pair else (int, float) if hints[name] is float else (int,)
+            wanted: tuple[type, ...] = (list, tuple) if pair else (int, float) if hints[name] is float else (
+                (str,) if name == "perception" else (int,)
+            )
             if type(value) not in wanted:
                 raise LociError(f"Loci-v1's configuration says {name} = {value!r}, which is of the wrong type.")
             known[name] = tuple(value) if pair else value
@@ -119,7 +131,7 @@ PRESETS: dict[str, LociV1Config] = {
     # The sizes of adept-small. The gains do not begin at nothing: with them a short training would never get going.
     "loci-v1-small": LociV1Config(
         slots=5, gestalt=32, latent=(10, 15), levels=1, encoder_channels=36, fine_channels=12, encoder_layers=1,
-        decoder_channels=32, decoder_layers=2, branch_gain=0.1, up_gain=1.0, size_gain=1.0,
+        decoder_channels=32, decoder_layers=2, branch_gain=0.1, up_gain=1.0, size_gain=1.0, perception="quick",
     ),
 }
 

@@ -40,7 +40,7 @@ _LEARNT = dataclasses.replace(
     gate=dataclasses.replace(_SMALL.gate, l0_weight=0.0),
     extensions=dataclasses.replace(
         _SMALL.extensions, rules=Rules(), innovation=30.0, identity_start=True, forgets=True, open_until_bound=True,
-        patience=20, border=0.1, binds_in_sight=0.2,
+        patience=20, border=0.1, binds_in_sight=0.2, keeps_clear=6,
     ),
 )
 
@@ -62,7 +62,7 @@ PRESETS: dict[str, LociConfig] = {
     "adept-small": _SMALL,
     "adept-learnt": _LEARNT,
     "clevrer-small": dataclasses.replace(
-        _LEARNT, slots=6, latent=(12, 18),
+        _LEARNT, slots=6,
         decoder=dataclasses.replace(_LEARNT.decoder, channels=48),
         # What enters is as dark as the table, or as small as a few pixels: slots must be called more easily.
         extensions=dataclasses.replace(_LEARNT.extensions, drift=20.0, pushes=32, minimum_error_in_use=0.05),

@@ -50,6 +50,10 @@ class RehearsalConfig:
     dark: float = 0.0
     """Share of black frames in the diaries, from the second round on: what is sensed then is no word about anything,
     and the gate may learn so."""
+    dark_cost: float = 0.0
+    """What an open gate costs in a black frame. With it slots imagine in the dark while they rehearse, whatever their
+    gates say, and only the gates learn from it. With 0 what they let in goes on into what is expected, and a memory
+    that adds up may not recover from that."""
     noise: float = 0.01
     """Standard deviation of noise on sensed places, in half images."""
     well_seen: float = 0.1

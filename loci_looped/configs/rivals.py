@@ -74,11 +74,23 @@ class CropTraining(RunConfig):
         return {"kind": self.kind, **super().to_json()}
 
 
+@dataclass(frozen=True)
+class SaviLoss:
+    """What SAVi has to paint. The defaults are the paper's: the whole frame, every pixel alike."""
+
+    on_black: bool = False
+    """Paint what stands before the background, on black. All other networks are given the background; a small SAVi
+    that must paint floor and wall, too, has nothing left for things of a few pixels."""
+    balanced: bool = False
+    """Objects and the rest weigh the same in sum, and small objects as much as large ones."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class SaviTraining(CropTraining):
     """SAVi and StoSAVi."""
 
     model: SaviConfig
+    loss: SaviLoss = field(default_factory=SaviLoss)
 
     @property
     def kind(self) -> str:
@@ -123,8 +135,26 @@ class LociV1Curriculum:
     """From here on the background fades in, about one learning rate per update."""
     warm_up: int = 10
     """Steps on the first frame before time begins."""
+    background_over: int = 0
+    """With more than 0 the background fades in by this schedule, over so many updates."""
+    colours_from: int = 0
+    """With such a schedule: from here on what has not faded in is a plain random colour instead of black. On black a
+    slot may paint black around its object for nothing, and when the background comes all of that is wrong."""
+    colours_share: float = 0.0
+    """Share of the sequences that keep random colours behind the objects for good, so that masks stay opaque."""
+    still_until: int = 0
+    """Before this update sequences are single frames, each looked at for `warm_up` steps."""
+    crop: int = 0
+    """After that, sequences are so many successive frames; 0 is whole clips."""
 
     def __post_init__(self) -> None:
+        if min(self.background_over, self.still_until, self.crop) < 0 or self.crop == 1:
+            raise LociError(
+                "curriculum.background_over, still_until and crop must not be negative, and a crop has two frames at "
+                f"least; they are {self.background_over}, {self.still_until} and {self.crop}."
+            )
+        if not 0 <= self.colours_share <= 1:
+            raise LociError(f"curriculum.colours_share is {self.colours_share}, but it is a share.")
         if self.updates < 1 or self.warm_up < 1 or self.background_from < 0:
             raise LociError(
                 "curriculum.updates and warm_up must be at least 1, and background_from not negative; they are "
@@ -143,6 +173,8 @@ class LociV1Loss:
     position_change: float = 1.0
     object_permanence: float = 1.0
     gestalt_change: float = 1.0
+    balanced: bool = False
+    """Beyond the paper: foreground and background weigh the same in sum, and small objects as much as large ones."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -194,7 +226,9 @@ _LOCI_V1 = {
 
 _READERS: dict[str, Callable[[dict[str, Any]], RunConfig]] = {
     "loci-looped": TrainConfig.from_json,
-    "savi": lambda values: from_parts(SaviTraining, SaviConfig.from_json, _CROPS, values),
+    "savi": lambda values: from_parts(
+        SaviTraining, SaviConfig.from_json, {**_CROPS, "loss": SaviLoss}, {"loss": {}, **values}
+    ),
     "loci-v1": lambda values: from_parts(LociV1Training, LociV1Config.from_json, _LOCI_V1, values),
     "g-swm": lambda values: from_parts(GswmTraining, GswmConfig.from_json, _CROPS, values),
 }
@@ -254,23 +288,34 @@ RIVALS: dict[str, RunConfig] = {
     "loci-v1-small": LociV1Training(
         name="loci-v1-small", model=LOCI_V1["loci-v1-small"], data=_ADEPT_SMALL,
         optimiser=OptimiserConfig(
-            kind="adamw", learning_rate=1e-3, beta2=0.99, epsilon=1e-8, clip=0.5, initial_until=10**9, final_share=0.02,
+            kind="adamw", learning_rate=1e-3, beta2=0.99, epsilon=1e-8, clip=0.5, initial_factor=1.0, initial_until=0,
+            final_share=0.02, average=0.999,
         ),
-        curriculum=LociV1Curriculum(updates=2_500, background_from=800, warm_up=8), background_factor=3.0,
-        validate_every=1000,
+        curriculum=LociV1Curriculum(
+            updates=4_000, background_from=1_500, background_over=300, colours_from=700, colours_share=0.4,
+            still_until=1_500, warm_up=5, crop=16,
+        ),
+        loss=LociV1Loss(balanced=True, gestalt_change=0.0), validate_every=1_000,
     ),
     # Short crops and small batches: what a short training lacks most is updates.
     "savi-small": SaviTraining(
         name="savi-small", model=SAVI["savi-small"], data=dataclasses.replace(_ADEPT_SMALL, batch=4),
-        optimiser=_adam(4e-4, 0.05, warm_start=100, final_share=0.01),
-        curriculum=CropCurriculum(updates=4_200, length=2, longer_by=2, longer_every=2_100, longest=4),
-        validate_every=2_100,
+        optimiser=_adam(2e-3, 1.0, warm_start=200, final_share=0.02),
+        curriculum=CropCurriculum(updates=6_000, length=2, longer_by=2, longer_every=4_500, longest=4),
+        loss=SaviLoss(on_black=True, balanced=True), validate_every=1_500,
     ),
     "gswm-small": GswmTraining(
         name="gswm-small", model=GSWM["gswm-small"], data=_ADEPT_SMALL,
         optimiser=_adam(1e-3, 1.0, warm_start=100),
         curriculum=CropCurriculum(updates=2_100, length=2, longer_by=2, longer_every=700, longest=6),
         validate_every=1_050,
+    ),
+    # Balls are bright on black and all in sight. Crops get long early: what is asked for is imagination.
+    "gswm-balls-small": GswmTraining(
+        name="gswm-balls-small", model=GSWM["gswm-balls-small"],
+        data=DataConfig(world="balls-interaction", batch=8, clips=600), optimiser=_adam(1e-3, 1.0, warm_start=100,
+        final_share=0.1), curriculum=CropCurriculum(updates=2_400, length=2, longer_by=2, longer_every=600, longest=8),
+        validate_every=1_200,
     ),
 }
 
@@ -283,4 +328,5 @@ ABOUT: dict[str, str] = {
     "loci-v1-small": "Loci-v1 on the clips of adept-small, on one CPU core in as many minutes",
     "savi-small": "SAVi on the clips of adept-small, on one CPU core in as many minutes",
     "gswm-small": "G-SWM likewise, on square frames",
+    "gswm-balls-small": "G-SWM on bouncing balls, on one CPU core in as many minutes",
 }

@@ -185,15 +185,15 @@ PRESETS: dict[str, SaviConfig] = {
     "savi-transformer": SaviConfig(
         slots=6, predictor=PredictorConfig(kind="transformer"), kernel=KernelConfig(head="mlp", stochastic=False),
     ),
-    # For two cores: five things and the background at 32 x 48, as 40 x 60 cannot be halved three times: the decoder
-    # begins at 4 x 6 and doubles three times, like the published one. Half the resolution in the encoder and no
-    # transposed convolution that keeps it in the decoder: with both, an update would take three times as long.
-    # Kernels are their means: drawn ones begin so wide that a short training learns to ignore who is who.
+    # For two cores: five things and what is black at 32 x 48, as 40 x 60 cannot be halved twice and begin on whole
+    # cells. Slots are tiled to cells of 4 x 4 pixels, the size of a mover. Kernels of 3 x 3, and half the resolution in
+    # the encoder: with larger ones an update would take three times as long. Kernels are their means: drawn ones begin
+    # so wide that a short training learns to ignore who is who.
     "savi-small": SaviConfig(
         frame=(32, 48), slots=6, slot_width=32, hidden_width=128, initial_gain=1.41,
-        encoder=EncoderConfig(channels=(32, 32, 32, 32), stride=2, token_width=64),
+        encoder=EncoderConfig(channels=(32, 32, 32, 32), stride=2, kernel_size=3, token_width=64),
         kernel=KernelConfig(stochastic=False),
-        decoder=DecoderConfig(channels=(64, 32, 16), broadcast=(4, 6)),
+        decoder=DecoderConfig(channels=(32, 16), broadcast=(8, 12), kernel_size=3),
     ),
 }
 

@@ -66,6 +66,8 @@ class OptimiserConfig:
     decay_every: int = 100_000
     final_share: float = 1.0
     """Cosine decay over the whole run, down to this share of the learning rate; 1 is off."""
+    again: tuple[tuple[int, float], ...] = ()
+    """(update, share): there the cosine is at its end, and another one begins at this share of the learning rate."""
     warm_start: int = 100
     """"adamw": the learning rate rises over so many updates; rectified Adam does that by itself."""
     initial_factor: float = 30.0
@@ -191,6 +193,8 @@ class TrainConfig(RunConfig):
     """Grow the network to level 2 at this update; 0 is never."""
     noise: bool = True
     """Binarisation, priority and gate noise; off only to compare runs number by number."""
+    learns: Literal["everything", "details"] = "everything"
+    """"details": of a network that has grown out of another only what level 2 adds to its pictures (`--refine`)."""
 
     @property
     def kind(self) -> str:
@@ -221,6 +225,8 @@ class TrainConfig(RunConfig):
         return 2 if self.level_two_from and update >= self.level_two_from else self.model.level
 
     def describe(self) -> list[str]:
+        if self.learns == "details":
+            return [f"{self.curriculum.updates:>9}  updates, all on stills: details of what it paints already"]
         return self.curriculum.describe()
 
     @staticmethod

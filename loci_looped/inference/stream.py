@@ -3,6 +3,7 @@
     open_source("clip.mp4")             a film, or a folder with one picture per frame
     open_source("scene.clip")           a stored clip, with its truth; or a folder that holds one
     open_source("vanish:seed=7")        a generated scene; kind=control, control-1, surprise or a violation
+    open_source("balls:seed=7")         bouncing balls; kind=interaction or occlusion; collide:seed=7 collisions
     open_source("camera:0")             a camera, through PyAV
     open_source(frames)                 numpy or torch, (T, H, W, 3) or (T, 3, H, W)
     open_source(clip)                   a `Clip`
@@ -80,6 +81,11 @@ def open_source(source: Watchable, selection: Selection = NATURAL, size: Size = 
             from loci_looped.inference.scene_stream import vanish_source
 
             return vanish_source(text.partition(":")[2], selection, size)
+        world, colon, rest = text.partition(":")
+        if colon and world in ("balls", "collide"):
+            from loci_looped.inference.scene_stream import world_clip
+
+            return replace(_clip(world_clip(world, rest, size), selection), name=text.replace(":", " "))
         if text.startswith("camera:"):
             return _camera(text.partition(":")[2], selection)
         stored = stored_clips(Path(source))

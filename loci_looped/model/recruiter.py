@@ -13,7 +13,7 @@ from loci_looped.configs.network import LociConfig
 from .blocks import gaussian_map, noisy_bits
 from .bookkeeping import without_unassigned
 from .regime import Regime
-from .state import LociState, Registry, SlotCodes
+from .state import Decoded, LociState, Registry, SlotCodes
 
 PERIOD = 2
 """A slot is recruited every other step."""
@@ -90,7 +90,7 @@ class Recruiter(nn.Module):
             position=torch.where(stays.unsqueeze(-1), predicted.position, fresh.position),
             size=torch.where(stays, predicted.size, fresh.size),
         )
-        unexplained = self._unexplained(error, state, bound, generator)
+        unexplained = self._unexplained(error, state, bound, regime)
         countdown = registry.countdown
         if placement == "incremental":
             due = countdown <= 0
@@ -139,14 +139,20 @@ class Recruiter(nn.Module):
         """Is the error map smoothed by chance, so that learning slots do not always look at the same spot?"""
         return self.training
 
-    def _unexplained(self, error: Tensor, state: LociState, bound: Tensor, generator: torch.Generator | None) -> Tensor:
+    def _unexplained(self, error: Tensor, state: LociState, bound: Tensor, regime: Regime) -> Tensor:
         """(B, H, W): the smoothed error outside of what bound slots show."""
         sigma: Tensor | float = 1.0
+        generator = regime.generator
         if generator is not None and self.blurs_at_random():
             sigma = 0.1 + 1.9 * torch.rand((), generator=generator, device=error.device, dtype=error.dtype)
         held = bound & (state.age > 0).unsqueeze(1)
-        explained = (state.next_frame.visible_masks.detach() * held[..., None, None]).sum(1)
+        explained = self.explained(state.next_frame, held, regime)
         return (blur(error.detach(), sigma).squeeze(1) * (1 - explained)).detach()
+
+    def explained(self, expected: Decoded, held: Tensor, regime: Regime) -> Tensor:
+        """(B, H, W): how far each pixel is the matter of a slot that holds an object (B, K) already."""
+        del regime
+        return (expected.visible_masks.detach() * held[..., None, None]).sum(1)
 
     def _recruit_one(
         self, previous: SlotCodes, assigned: Tensor, bound: Tensor, unexplained: Tensor, due: Tensor, regime: Regime

@@ -20,6 +20,7 @@ from loci_looped.training.distributed import ProcessGroup
 from loci_looped.training.film_validation import Findings, validate_films
 from loci_looped.training.objective import Objective
 from loci_looped.training.optimiser import parameter_groups
+from loci_looped.training.refine import let_details_learn
 from loci_looped.training.sequence import unroll
 from loci_looped.training.validation import validate, write_strip
 from loci_looped.training.window import Window
@@ -27,7 +28,10 @@ from loci_looped.training.window import Window
 
 class LociObjective(Objective[TrainConfig, LociLooped, Phase]):
     def build(self) -> LociLooped:
-        return LociLooped(self.config.model)
+        model = LociLooped(self.config.model)
+        if self.config.learns == "details":
+            let_details_learn(model)
+        return model
 
     def frame(self, model: LociLooped) -> tuple[int, int]:
         return model.config.frame
@@ -66,10 +70,14 @@ class LociObjective(Objective[TrainConfig, LociLooped, Phase]):
 
     def validate(self, network: LociLooped, clips: Sequence[Clip], phase: str) -> Findings:
         measure = validate_films if self.config.data.folder else validate
-        return measure(network, clips, gate_in(phase))
+        return measure(network, clips, self._gate_in(phase))
 
     def write_strip(self, network: LociLooped, clip: Clip, phase: str, path: Path, title: str) -> None:
-        write_strip(network, clip, gate_in(phase), path, title)
+        write_strip(network, clip, self._gate_in(phase), path, title)
+
+    def _gate_in(self, phase: str) -> GateKind:
+        """What is only refined has learnt its gate before."""
+        return "learned" if self.config.learns == "details" else gate_in(phase)
 
     def diagnose(
         self, update: int, phase: str, means: dict[str, float], validation: Findings | None = None

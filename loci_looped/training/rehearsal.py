@@ -33,18 +33,20 @@ class Lived:
     expected: SlotCodes         # at frame t what was expected of frame t + 1
     percept: SlotCodes
     alpha: Tensor               # (T, B, K, 2) the gate: gestalt, position
+    wanted: Tensor              # (T, B, K, 2) the same before slots were made to imagine
 
 
 def live(
     model: LociLooped, diary: Diary, hold: Tensor, *, learned: bool, noise: float = 0.0, follows: bool = True,
-    backward: int = 0, generator: torch.Generator | None = None,
+    backward: int = 0, generator: torch.Generator | None = None, shut_in_the_dark: bool = False,
 ) -> Lived:
     """Go through a diary frame by frame; `hold` (T, B, K) slots imagine, others perceive.
 
     learned: the gate decides; otherwise it is open. noise: on sensed places. follows: what is sensed of a hidden thing
     lies where the slot looks; as the slot now looks elsewhere than when the diary was written, the reading is moved
     along as far as the thing was hidden. A reading that stayed would be a hint nobody gets. backward: gradients go
-    back through so many frames; 0 is all of them.
+    back through so many frames; 0 is all of them. shut_in_the_dark: slots imagine in black frames, whatever the gate
+    says.
     """
     regime = Regime(learning=True, generator=generator)
     places = diary.sensed.position
@@ -55,14 +57,14 @@ def live(
         diary.sensed.gestalt.unbind(0), places.unbind(0), diary.sensed.size.unbind(0),
         diary.sensed.priority.unbind(0), strict=True,
     )]
-    if not learned:
+    if shut_in_the_dark or not learned:
         hold = hold | diary.dark        # an open gate would let the dark in
     listens = (~(hold & diary.bound)).to(places.dtype).unsqueeze(-1).expand(-1, -1, -1, 2).unbind(0)
     bound, looked_at, assigned = diary.bound.unbind(0), diary.looked_at.unbind(0), diary.assigned.unbind(0)
     occlusion, occlusion_expected = diary.occlusion.unbind(0), diary.occlusion_expected.unbind(0)
     predicted: SlotCodes | None = None
     before: SlotCodes | None = None
-    expected, percepts, alphas = [], [], []
+    expected, percepts, alphas, wanted = [], [], [], []
     for t, sensed in enumerate(readings):
         if backward and t % backward == 0 and predicted is not None:
             predicted, memory = predicted.detach(), memory.detach()
@@ -71,18 +73,21 @@ def live(
             elsewhere = (previous.position - looked_at[t]).detach() * (occlusion[t] * bound[t]).unsqueeze(-1)
             sensed = dataclasses.replace(sensed, position=sensed.position + elsewhere)
         sight = Sight(sensed, previous, occlusion[t], bound[t], None)
-        alpha = listens[t]
+        free = alpha = listens[t]
         if learned:
             earlier = previous if before is None else before
-            alpha = model.gate.learned(sight, occlusion_expected[t], earlier, regime)
-            alpha = torch.where(bound[t].unsqueeze(-1), alpha, 1.0) * listens[t]
+            free = torch.where(
+                bound[t].unsqueeze(-1), model.gate.learned(sight, occlusion_expected[t], earlier, regime), 1.0
+            )
+            alpha = free * listens[t]
         percept = blend(alpha, sensed, previous)
         predicted, memory = model.transition(percept, alpha, sight, memory, assigned[t], regime, None)
         before = previous
         expected.append(predicted)
         percepts.append(percept)
         alphas.append(alpha)
-    return Lived(_in_time(expected), _in_time(percepts), torch.stack(alphas))
+        wanted.append(free)
+    return Lived(_in_time(expected), _in_time(percepts), torch.stack(alphas), torch.stack(wanted))
 
 
 def comparable(diary: Diary, targets: Targets) -> Tensor:
@@ -106,7 +111,7 @@ def rehearse(
     """(loss, its parts and what the gates did) of living through a diary."""
     lived = live(
         model, diary, hold, learned=learned, noise=config.noise, follows=config.follows, backward=config.backward,
-        generator=generator,
+        generator=generator, shut_in_the_dark=config.dark_cost > 0,
     )
     targets = targets_of(diary, config)
     expected, target = lived.expected.map(lambda leaf: leaf[:-1]), targets.codes.map(lambda leaf: leaf[1:])
@@ -129,6 +134,12 @@ def rehearse(
     parts |= {"compared": chosen.sum() / bound, "met_again": (chosen & targets.met_again[1:]).sum() / bound}
     if learned:
         own = diary.bound & ~hold
+        if config.dark_cost:
+            own = own & ~diary.dark
+            dark = (diary.bound & diary.dark).unsqueeze(-1).to(far.dtype)
+            opened = (lived.wanted * dark).sum() / (2 * dark.sum()).clamp(min=1)
+            loss = loss + config.dark_cost * opened
+            parts["gates_in_the_dark"] = opened
         loss = loss + opening_cost(lived.alpha, own, config)
         parts |= openings(lived.alpha, own, diary.occlusion)
     return loss, parts

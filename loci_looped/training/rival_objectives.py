@@ -16,6 +16,7 @@ from loci_looped.configs.rivals import CropTraining, GswmTraining, SaviTraining
 from loci_looped.data.clip import Clip
 from loci_looped.inference.network_kinds import can_imagine, frame_of, rival_video_model
 from loci_looped.inference.run import evaluation_mode
+from loci_looped.model.losses import foreground, objects_and_outlines
 from loci_looped.training.film_validation import Findings, validate_film_slots
 from loci_looped.training.objective import Config, Network, Objective, Stretch
 from loci_looped.training.sequence import crop
@@ -67,10 +68,16 @@ class SaviObjective(RivalObjective[SaviTraining, Savi, Crops]):
     def windows(
         self, model: Savi, frames: Tensor, background: Tensor, phase: Crops, generator: torch.Generator
     ) -> Iterator[Window]:
-        """SAVi is not told the background."""
+        """SAVi is not told the background; it may be told what of the picture to paint."""
         frames = crop(frames, phase.length, generator)
         shown = darkened(frames, phase.blackout, generator)
-        loss, parts = savi.clip_loss(model, shown, generator, targets=frames)
+        targets, weight, told = frames, None, self.config.loss
+        if told.on_black or told.balanced:
+            behind = background.unsqueeze(1).expand_as(frames).flatten(0, 1)
+            front = foreground(frames.flatten(0, 1), behind)
+            targets = frames * front.unflatten(0, frames.shape[:2]) if told.on_black else frames
+            weight = objects_and_outlines(front).unflatten(0, frames.shape[:2]) if told.balanced else None
+        loss, parts = savi.clip_loss(model, shown, generator, targets=targets, weight=weight)
         yield Window(loss, numbers_of(parts), frames.shape[1])
 
 

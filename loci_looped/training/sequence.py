@@ -172,6 +172,8 @@ def step_losses(
     painted, expected = (
         losses_of.kept_off(decoded.frame, config.margin) for decoded in (output.present, output.next_frame)
     )
+    if not config.prediction:       # nobody learns from it, so nothing has to go back through it
+        expected = expected.detach()
     parts = {
         "prediction": _picture_loss(expected, coming, config),
         "reconstruction": _picture_loss(painted, present, config),

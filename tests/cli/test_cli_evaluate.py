@@ -19,7 +19,7 @@ from loci_looped.data.render.clips import make_clip
 from loci_looped.data.store.clip_file import save_clip
 from loci_looped.evaluation.evaluated_model import open_model
 from loci_looped.evaluation.experiments import evaluation, recording, scoring
-from loci_looped.inference.networks import save_network
+from loci_looped.inference.networks import load_network, save_network
 from loci_looped.model import LociLooped
 from loci_looped.utils.checkpoint import Checkpoint, write_checkpoint
 from loci_looped.utils.errors import LociError
@@ -150,6 +150,17 @@ def test_a_network_of_another_world_is_said_to_be_one(tmp_path: Path, capsys: py
     at_home = save_network(tmp_path / "at-home", square(), {"recipe": "balls-small", "world": "balls-occlusion"})
     assert main(["evaluate", str(at_home), *arguments, "--scenario", "occlusion"]) == 0
     assert "trained in the world" not in capsys.readouterr().out
+
+
+def test_the_note_about_another_world_goes_into_files_and_tables(network: str, tmp_path: Path) -> None:
+    stranger = save_network(tmp_path / "stranger", load_network(network), {"recipe": "adept-small"})
+    found, tables = tmp_path / "found.json", tmp_path / "tables.md"
+    words = ["-e", "interruptions", "--scenes", "1", "--probabilities", "0.2", "--no-lpips", "--gate", "learned"]
+    assert main(["evaluate", str(stranger), *words, "--json", str(found)]) == 0
+    sentence = "stranger was trained in the world vanish, not in collide: such scenes are new."
+    assert sentence in json.loads(found.read_text())["notes"]
+    assert main(["report", str(found), "--out", str(tmp_path / "page.html"), "--markdown", str(tables)]) == 0
+    assert sentence in tables.read_text().partition("Notes of the runs")[2]
 
 
 def test_more_balls_than_slots_are_named(tmp_path: Path) -> None:

@@ -199,3 +199,30 @@ def test_the_network_of_a_run_under_way_is_found(tmp_path: Path, capsys: pytest.
         text = (Path(loci_looped.__file__).parent / "cli" / f"{verb}.py").read_text(encoding="utf-8")
         assert "from loci_looped.inference.networks import load" in text
         assert any(call in text for call in ("load(arguments.network)", "load_any(arguments.network)", "load(network)"))
+
+
+def test_generated_balls_are_watched_by_the_network_of_their_world(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "results"
+    assert main(["watch", "balls:seed=7", "--stop", "9", "--blackout", "0.9", "--out", str(out)]) == 0
+    assert "Watched 9 frames of balls seed=7 with balls-small." in " ".join(capsys.readouterr().out.split())
+    names = [cli_watch.network_for(source) for source in ("balls:kind=occlusion", "collide:seed=1", "balls.mp4")]
+    assert names == ["balls-small-occlusion", "clevrer-small", "adept-learnt"]
+
+
+@pytest.mark.parametrize(("source", "sentence"), [
+    ("balls:seed=7,kind=billiards", "There are no balls 'billiards'. Choose one of: interaction, occlusion"),
+    ("balls:size=7", "is not understood at 'size=7'; write balls:seed=7,kind=occlusion"),
+    ("collide:seed=x", "A seed is a whole number from 0 on, not 'x'; write collide:seed=7"),
+])
+def test_bad_words_about_generated_films_are_told(source: str, sentence: str) -> None:
+    with pytest.raises(LociError, match=re.escape(sentence)):
+        open_source(source, size=(64, 64))
+
+
+def test_balls_that_are_not_square_and_collisions_at_half_the_rate() -> None:
+    with pytest.raises(LociError, match="Bouncing balls are square pictures"):
+        open_source("balls:seed=7")
+    table = open_source("collide:seed=100000", size=(16, 24))
+    assert table.length == 64

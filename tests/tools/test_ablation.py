@@ -56,14 +56,15 @@ def test_each_switch_changes_the_fields_it_names_and_no_budget(ablation: ModuleT
             word.removeprefix("--").replace("no-", "").replace("-", "_")
             for word in shlex.split(row.switch.flags) if word.startswith("--")
         }
-        assert changed - {"rehearsal.updates"} == named | {"seed", "validation_scenes", "rehearsal.rounds_at"}
+        budget = {"rehearsal.updates", "curriculum.updates"}
+        assert changed - budget == named | {"seed", "validation_scenes", "rehearsal.rounds_at"}
         assert config.rehearsal.updates == ablation.UPDATES or not config.rehearsal.rounds
         assert line.start_update == (row.switch.begins or None)
 
 
 def test_a_branch_begins_before_anything_is_rehearsed(ablation: ModuleType) -> None:
     plain = recipe(ablation.RECIPE)
-    assert min(plain.rehearsal.rounds_at) == ablation.SEES == plain.curriculum.updates
+    assert min(plain.rehearsal.rounds_at) == ablation.SEES == plain.curriculum.gate_from
     later = {switch.name for switch in ablation.SWITCHES if switch.begins == ablation.SEES}
     assert {switch.name for switch in ablation.SWITCHES} - later == {"attention", "rehearsal"}
     begins = {switch.name: switch.begins for switch in ablation.SWITCHES}
@@ -81,7 +82,10 @@ def test_the_unchanged_row_is_the_recipe_with_the_common_budget(ablation: Module
     config, line = _config(ablation.Row(ablation.UNCHANGED, 1).training())
     assert line.start_from is None
     changed = {change.split(":")[0] for change in differences(recipe(ablation.RECIPE), config)}
-    assert changed == {"seed", "validation_scenes", "rehearsal.rounds_at", "rehearsal.updates"}
+    assert changed == {
+        "seed", "validation_scenes", "rehearsal.rounds_at", "rehearsal.updates", "curriculum.updates",
+    }
+    assert config.curriculum.updates == ablation.SEES       # rows differ in rehearsal, not in what is seen after it
 
 
 def test_runs_of_the_recipe_that_are_there_can_be_begun_with(ablation: ModuleType, tmp_path: Path) -> None:

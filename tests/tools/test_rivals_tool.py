@@ -63,3 +63,13 @@ def test_a_table_says_what_the_files_hold(rivals: ModuleType, capsys: pytest.Cap
     assert float(row[7]) == pytest.approx(found["false_positives_per_frame"], rel=0.01)
     assert "- `loci evaluate kalman --scenes 50 --movers 2 --seed 300`" in told
     assert rivals.main(["--table", "nothing.json"]) == 2 and "nothing.json" in capsys.readouterr().err
+
+
+def test_a_table_is_of_one_experiment(rivals: ModuleType, capsys: pytest.CaptureFixture[str]) -> None:
+    figures = TOOL.parents[1] / "docs" / "figures"
+    balls, kalman = figures / "balls" / "balls-small.json", figures / "kalman.json"
+    assert rivals.main(["--table", str(balls)]) == 0
+    told = capsys.readouterr().out
+    assert "| balls-small, gate learned, interaction, imagine | 0.251 | 0.0505 |" in told
+    assert rivals.main(["--table", str(balls), str(kalman)]) == 2
+    assert "A table is of one experiment" in capsys.readouterr().err

@@ -64,6 +64,48 @@ def test_the_gate_learns_to_shut_in_the_dark() -> None:
     assert alpha[8].mean() < 0.5 * alpha[7].mean()
 
 
+def _gate_after(dark_cost: float, updates: int) -> tuple[torch.Tensor, torch.Tensor]:
+    """Openings of the position gate in a black frame and in the one before, after some rehearsal."""
+    model, draw = network(), torch.Generator().manual_seed(1)
+    config = dataclasses.replace(CONFIG, dark_cost=dark_cost)
+    parameters = [*model.transition.parameters(), *model.gate.parameters()]
+    optimiser = torch.optim.AdamW(parameters, lr=3e-3, weight_decay=0.0)
+    for update in range(updates):
+        plain = straight_on(clips=8, seed=update)
+        dark = (torch.rand(plain.bound.shape[:2], generator=draw) < 0.2).unsqueeze(-1).expand_as(plain.bound).clone()
+        dark[:4] = False
+        loss, _ = rehearse(model, darkened(plain, dark), torch.zeros_like(dark), config, learned=True, generator=draw)
+        optimiser.zero_grad()
+        loss.backward()
+        torch.nn.utils.clip_grad_norm_(parameters, 1.0)
+        optimiser.step()
+    plain = straight_on(clips=16, seed=1000)
+    dark = torch.zeros_like(plain.bound)
+    dark[8] = True
+    with torch.no_grad():
+        alpha = live(model, darkened(plain, dark), torch.zeros_like(dark), learned=True).alpha[..., 1]
+    return alpha[8].mean(), alpha[7].mean()
+
+
+def test_a_price_of_open_gates_in_the_dark_shuts_them_there() -> None:
+    dark, light = _gate_after(1.0, 60)
+    assert dark < 0.1 < light
+
+
+def test_with_that_price_nothing_of_the_dark_is_expected() -> None:
+    model, plain = network(), straight_on(clips=3)
+    dark = torch.zeros_like(plain.bound)
+    dark[6] = True
+    hold = torch.zeros_like(dark)
+    lived = live(model, darkened(plain, dark), hold, learned=True, shut_in_the_dark=True)
+    assert torch.equal(lived.percept.position[6], lived.expected.position[5])
+    assert lived.wanted[6].gt(0).any()              # it would have listened, and that is what costs
+    config = dataclasses.replace(CONFIG, dark_cost=1.0)
+    _, parts = rehearse(model, darkened(plain, dark), hold, config, learned=True, generator=None)
+    wanted = lived.wanted[6][plain.bound[6]].mean()
+    assert torch.isclose(parts["gates_in_the_dark"], wanted)
+
+
 def test_dark_frames_are_a_share_of_all_but_the_first() -> None:
     dark = dark_frames((100, 64), 0.2, torch.Generator().manual_seed(0))
     assert not dark[:FIRST_DARK].any()

@@ -108,7 +108,7 @@ def test_a_rivals_weights_are_refused_as_anothers(tiny_rival: RunConfig, tmp_pat
         load_network(tmp_path / "run" / "network")
     loaded = load_any(tmp_path / "run")
     assert type(loaded) is type(trainer.model)
-    assert all(torch.equal(a, b) for a, b in zip(loaded.parameters(), trainer.model.parameters(), strict=True))
+    assert all(torch.equal(a, b) for a, b in zip(loaded.parameters(), trainer.network().parameters(), strict=True))
     config = tmp_path / "run" / "network" / "config.json"
     config.write_text(config.read_text().replace(kind, "hidden network"))
     with pytest.raises(LociError, match="describes a hidden network; this version of the package knows: loci-looped"):

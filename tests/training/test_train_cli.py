@@ -55,6 +55,9 @@ def test_help_of_a_recipe_lists_its_fields_and_values(capsys: pytest.CaptureFixt
     (["--resume", "/nowhere"], "no run folder /nowhere"),
     (["adept-small", "--threads", "0"], "at least one"),
     (["adept-small", "--model.slots", "2"], "up to 4 objects"),
+    (["balls-small", "--model.slots", "2"], "There are up to 3 objects in clips of the world balls-interaction, but"),
+    (["balls-small", "--model.latent", "10", "15", "--data.clips", "8"],
+     "Bouncing balls are square pictures, so they cannot be 40x60"),
     (["adept-small", "--data.clips", "2"], "2 clips cannot fill a batch"),
     (["adept-small", "--device", "cuda"], "no CUDA device"),
 ])

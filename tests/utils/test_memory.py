@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import ctypes
+import gc
 import platform
 import sys
+import weakref
 from types import SimpleNamespace
 
 import pytest
 
-from loci_looped.utils.memory import keep_memory
+from loci_looped.utils.memory import keep_memory, rarely_collected
 
 
 @pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="another library hands out memory")
@@ -30,3 +32,16 @@ def test_elsewhere_nothing_happens(monkeypatch: pytest.MonkeyPatch) -> None:
     assert not keep_memory(), "another library of C"
     monkeypatch.setattr(sys, "platform", "win32")
     assert not keep_memory()
+
+
+def test_what_was_there_before_is_not_looked_through() -> None:
+    class Knot:
+        def __init__(self) -> None:
+            self.own = self
+
+    with rarely_collected():
+        assert gc.get_freeze_count() > 1000
+        knot = weakref.ref(Knot())
+        gc.collect()
+        assert knot() is None, "what came later is collected as ever"
+    assert gc.get_freeze_count() == 0

@@ -24,7 +24,7 @@ class Branch(nn.Module):
         c = config.decoder_channels
         self.level = config.level
         self.block = ResidualBlock(c, c)
-        self.up = Up(c, outputs, config.up_gain)
+        self.up = Up(c, outputs, config.up_gain, by_cells=config.perception == "quick")
         if config.levels == 2:
             self.fine = nn.Sequential(
                 ResidualBlock(c, c), ResidualBlock(c, c), Up(c, between, 1.0), Up(between, outputs, 1.0)
@@ -53,9 +53,13 @@ class Decoder(nn.Module):
         self.mask = Branch(config, outputs=1, between=4)
         self.object = Branch(config, outputs=3, between=12)
 
+    def maps(self, codes: SlotCodes) -> Tensor:
+        """(B, K, h, w) where each slot is."""
+        return gaussian_map(codes.position, codes.size, self.config.latent)
+
     def features(self, codes: SlotCodes, *, prioritised: bool) -> Tensor:
         """(B K, C, h, w)"""
-        maps = gaussian_map(codes.position, codes.size, self.config.latent)
+        maps = self.maps(codes)
         if prioritised:
             maps = pushed_aside(maps, codes.priority)
         merged = maps.flatten(0, 1).unsqueeze(1) * codes.gestalt.flatten(0, 1)[..., None, None]

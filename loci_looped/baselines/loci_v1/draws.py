@@ -22,6 +22,10 @@ class Draws(Protocol):
         """(B, K, candidates, 2) uniform in [-1, 1], for `like` (B, K)."""
         ...
 
+    def pixel(self, error: Tensor) -> Tensor:
+        """(B,) a pixel of each map (B, H, W), likelier where the error is large."""
+        ...
+
     def normal(self, like: Tensor, purpose: Purpose) -> Tensor:
         """Standard normal, of the shape of `like`."""
         ...
@@ -39,6 +43,9 @@ class RandomDraws:
         )
         return 2 * drawn - 1
 
+    def pixel(self, error: Tensor) -> Tensor:
+        return torch.multinomial(error.flatten(1).square() + 1e-9, 1, generator=self.generator).squeeze(1)
+
     def normal(self, like: Tensor, purpose: Purpose) -> Tensor:
         del purpose
         return normal_like(like, self.generator)
@@ -53,6 +60,10 @@ class QuietDraws:
     def places(self, like: Tensor, candidates: int) -> Tensor:
         drawn = 2 * torch.rand((like.shape[1], candidates, 2), generator=self.generator) - 1
         return drawn.to(like).expand(like.shape[0], -1, -1, -1)
+
+    def pixel(self, error: Tensor) -> Tensor:
+        """The worst one."""
+        return error.flatten(1).argmax(1)
 
     def normal(self, like: Tensor, purpose: Purpose) -> Tensor:
         del purpose

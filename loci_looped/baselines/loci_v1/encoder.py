@@ -12,11 +12,15 @@ from loci_looped.model.encoder import INPUT_CHANNELS, ForcedGain
 from loci_looped.model.state import SlotCodes
 
 from .blocks import Down, ToOneCell
+from .decoder import Decoder
+from .state import Painted
 
 POSITION_MAPS = 3       # size, place, priority
 
 
 class Encoder(nn.Module):
+    position_maps = POSITION_MAPS
+
     def __init__(self, config: LociV1Config):
         super().__init__()
         self.config = config
@@ -29,12 +33,18 @@ class Encoder(nn.Module):
         self.down = Down(fine, c, gain)
         self.trunk = nn.Sequential(*[ResidualBlock(c, c) for _ in range(layers)])
         self.position_blocks = nn.Sequential(
-            *[ResidualBlock(c, c) for _ in range(layers)], ResidualBlock(c, POSITION_MAPS)
+            *[ResidualBlock(c, c) for _ in range(layers)], ResidualBlock(c, self.position_maps)
         )
-        wide = max(c, config.gestalt)
-        self.to_one_cell = ToOneCell(c, wide, config.latent, gain)
+        self.build_heads()
+
+    def build_heads(self) -> None:
+        """The parts that read look and size off the features."""
+        config = self.config
+        wide = max(config.encoder_channels, config.gestalt)
+        self.to_one_cell = ToOneCell(config.encoder_channels, wide, config.latent, config.branch_gain)
         self.gestalt_blocks = nn.Sequential(
-            *[ResidualBlock(wide, wide, kernel=1) for _ in range(layers)], ResidualBlock(wide, config.gestalt, kernel=1)
+            *[ResidualBlock(wide, wide, kernel=1) for _ in range(config.encoder_layers)],
+            ResidualBlock(wide, config.gestalt, kernel=1),
         )
         self.size_growth = nn.Parameter(torch.zeros(1))
 
@@ -45,17 +55,45 @@ class Encoder(nn.Module):
         if self.config.level == 2:
             x = self.fine_blocks(self.fine_down(x))
         features = self.trunk(self.down(channel_skip(x, self.config.fine_channels)))
-        size_map, place_map, priority_map = self.position_blocks(features).unbind(1)                # each (B K, h, w)
+        size_map, place_map, priority_map, *further = self.position_blocks(features).unbind(1)      # each (B K, h, w)
+        place_map = self.place_logits(place_map, masks.detach(), placed.detach())
         attention = torch.softmax(place_map.flatten(1), dim=1).view_as(place_map)
-        rows, columns = (grid(cells, attention) for cells in self.config.latent)
-        position = torch.stack([attention.sum(2) @ rows, attention.sum(1) @ columns], dim=-1)
-        size = torch.sigmoid(size_map - 10).mean((1, 2))
-        grown: Tensor = ForcedGain.apply(size, self.size_growth)  # type: ignore[no-untyped-call]
-        gestalt = self.gestalt_blocks(self.to_one_cell(features))
         return SlotCodes(
-            gestalt=gestalt.view(batch, slots, -1), position=position.view(batch, slots, 2),
-            size=grown.view(batch, slots), priority=torch.tanh(priority_map).mean((1, 2)).view(batch, slots),
+            gestalt=self.gestalt(features, attention).view(batch, slots, -1),
+            position=self.position(attention, further).view(batch, slots, 2),
+            size=self.size(size_map).view(batch, slots),
+            priority=torch.tanh(priority_map).mean((1, 2)).view(batch, slots),
         )
+
+    def own_objects(self, decoder: Decoder, placed: SlotCodes, painted: Painted) -> Tensor:
+        """(B, K, 3, H, W) colour logits of what each slot expects of itself, decoded once more as if nothing stood
+        before it."""
+        del painted
+        return decoder.objects(placed)
+
+    def place_logits(self, place_map: Tensor, masks: Tensor, placed: SlotCodes) -> Tensor:
+        """(B K, h, w) where each slot looks, before the soft-max."""
+        del masks, placed
+        return place_map
+
+    def position(self, attention: Tensor, further: list[Tensor]) -> Tensor:
+        """(B K, 2) the middle of what a slot looks at."""
+        del further
+        rows, columns = (grid(cells, attention) for cells in self.config.latent)
+        return torch.stack([attention.sum(2) @ rows, attention.sum(1) @ columns], dim=-1)
+
+    def size(self, size_map: Tensor) -> Tensor:
+        """(B K,), times a gain that grows by itself."""
+        grown: Tensor = ForcedGain.apply(  # type: ignore[no-untyped-call]
+            torch.sigmoid(size_map - 10).mean((1, 2)), self.size_growth
+        )
+        return grown
+
+    def gestalt(self, features: Tensor, attention: Tensor) -> Tensor:
+        """(B K, G) any real numbers, read off the whole map."""
+        del attention
+        gestalt: Tensor = self.gestalt_blocks(self.to_one_cell(features)).flatten(1)
+        return gestalt
 
     def inputs(self, frame: Tensor, error: Tensor, masks: Tensor, own_objects: Tensor, placed: SlotCodes) -> Tensor:
         """(B K, 12, H, W): frame, error, own mask, others' masks, background mask; own object, own Gaussian, others'

@@ -21,6 +21,7 @@ from .draws import Draws, QuietDraws
 from .encoder import Encoder
 from .placement import Placement
 from .predictor import Predictor
+from .quick import QuickDecoder, QuickEncoder, QuickPlacement, quick_start
 from .state import LociV1Output, LociV1State, no_codes, nothing_painted
 
 WARM_UP_STEPS = 10
@@ -33,11 +34,14 @@ class LociV1(nn.Module):
     def __init__(self, config: LociV1Config | str = "loci-v1-small"):
         super().__init__()
         self.config = config = preset(config) if isinstance(config, str) else config
-        self.encoder = Encoder(config)
+        quick = config.perception == "quick"
+        self.encoder = (QuickEncoder if quick else Encoder)(config)
         self.predictor = Predictor(config)
-        self.decoder = Decoder(config)
+        self.decoder = (QuickDecoder if quick else Decoder)(config)
         self.backdrop = Backdrop(config)
-        self.placement = Placement(config)
+        self.placement = (QuickPlacement if quick else Placement)(config)
+        if quick:
+            quick_start(self)
 
     def at_level(self, level: int) -> LociV1:
         """The same weights on frames of another level."""
@@ -58,13 +62,14 @@ class LociV1(nn.Module):
 
     def step(
         self, frame: Tensor, state: LociV1State, draws: Draws | None = None, *, compared: Tensor | None = None,
-        error: Tensor | None = None, weight_runs: bool = True,
+        error: Tensor | None = None, weight_runs: bool = True, canvas: Tensor | None = None,
     ) -> tuple[LociV1State, LociV1Output]:
         """Take one time step; frame (B, 3, H, W) in [0, 1].
 
         `compared` is the picture that the last prediction is held against, if it is not this frame; `error` the map
         itself (zero in a blackout). While `weight_runs` is False (warm-up), a slot's weight in the losses is what it
-        shows now, not the most it ever showed. Without `draws` nothing is noisy.
+        shows now, not the most it ever showed. `canvas` (B, 3, H, W) is painted behind the slots in place of the
+        background as far as it has faded in. Without `draws` nothing is noisy.
         """
         self._check(frame, "frame")
         draws = QuietDraws(0, state.age) if draws is None else draws
@@ -76,12 +81,12 @@ class LociV1(nn.Module):
         if not first:
             visibility = torch.maximum(visibility, state.next_frame.visible_masks.detach().amax((2, 3)))
         bound = visibility > self.config.bound_threshold
-        placed = self.placement(state.predicted, bound, error, draws)
-        faded = self.backdrop.faded(state.background)
         masks = state.next_frame.visible_masks_with_background
+        placed = self.placement(state.predicted, bound, error, masks.detach(), draws)
+        faded = self.backdrop.faded(state.background) if canvas is None else canvas
         if first:
             masks = self.decoder(placed, faded.detach(), self.backdrop.logit()).visible_masks_with_background
-        own_objects = self.decoder.objects(placed)
+        own_objects = self.encoder.own_objects(self.decoder, placed, state.next_frame)
         sensed = self.encoder(frame, error, masks, own_objects, placed)
         predicted, memory = self.predictor(sensed, state.memory, draws)
         painted = self.decoder(predicted, faded, self.backdrop.logit())

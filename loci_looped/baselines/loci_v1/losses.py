@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from loci_looped.model.losses import centred, foreground, picture_loss
+from loci_looped.model.losses import balanced_picture_loss, centred, foreground, object_picture_loss, picture_loss
 from loci_looped.model.state import COLOUR_SHIFT
 
 from .loci_v1 import LociV1
@@ -15,9 +15,21 @@ POSITION, GESTALT = 0.01, 0.1
 """Inner factors of the released code; the weights in its configurations are 1."""
 
 
-def step_losses(model: LociV1, output: LociV1Output, target: Tensor, *, warm: bool) -> dict[str, Tensor]:
-    """name -> scalar; `target` (B, 3, H, W) is the faded picture to paint. While it warms up, only that counts."""
-    parts = {"prediction": picture_loss(output.next_frame.frame, target.clamp(0, 1))}
+def step_losses(
+    model: LociV1, output: LociV1Output, target: Tensor, *, warm: bool, front: Tensor | None = None,
+    outlines: bool = False,
+) -> dict[str, Tensor]:
+    """name -> scalar; `target` (B, 3, H, W) is the faded picture to paint. While it warms up, only that counts.
+
+    With `front` (B, 1, H, W), where the foreground is, that counts as much as all the rest; with `outlines` small
+    objects count as much as large ones.
+    """
+    painted, target = output.next_frame.frame, target.clamp(0, 1)
+    if front is None:
+        parts = {"prediction": picture_loss(painted, target)}
+    else:
+        loss = object_picture_loss if outlines else balanced_picture_loss
+        parts = {"prediction": loss(painted, target, front)}
     if warm:
         nothing = torch.zeros_like(parts["prediction"])
         return parts | {"position_change": nothing, "object_permanence": nothing, "gestalt_change": nothing}

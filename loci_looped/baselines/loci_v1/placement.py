@@ -23,17 +23,25 @@ class Placement(nn.Module):
         self.gestalt_std = nn.Parameter(torch.ones(1, config.gestalt))
         self.size = nn.Parameter(torch.zeros(1))
 
-    def forward(self, predicted: SlotCodes, bound: Tensor, error: Tensor, draws: Draws) -> SlotCodes:
-        """The prediction where a slot is bound (B, K), a new beginning elsewhere."""
+    def forward(
+        self, predicted: SlotCodes, bound: Tensor, error: Tensor, masks: Tensor, draws: Draws
+    ) -> SlotCodes:
+        """The prediction where a slot is bound (B, K), a new beginning elsewhere; `masks` (B, K + 1, H, W) are those
+        of the last prediction."""
         batch, slots = bound.shape
         noise = draws.normal(predicted.gestalt, "new gestalt")
         index = torch.arange(slots, dtype=error.dtype, device=error.device)
         new = SlotCodes(
             gestalt=torch.sigmoid(noise * self.gestalt_std + self.gestalt_mean),
-            position=self._best(draws.places(bound.to(error.dtype), self.config.candidates), error),
+            position=self.places(error, bound, masks, draws),
             size=self.size.expand(batch, slots), priority=(SPREAD * index).expand(batch, slots),
         )
         return predicted.where(bound, new)
+
+    def places(self, error: Tensor, bound: Tensor, masks: Tensor, draws: Draws) -> Tensor:
+        """(B, K, 2) where each slot would begin anew."""
+        del masks
+        return self._best(draws.places(bound.to(error.dtype), self.config.candidates), error)
 
     @torch.no_grad()
     def _best(self, places: Tensor, error: Tensor) -> Tensor:

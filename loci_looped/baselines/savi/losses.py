@@ -13,6 +13,14 @@ def reconstruction_loss(reconstruction: Tensor, target: Tensor) -> Tensor:
     return (reconstruction - target).square().mean()
 
 
+def weighted_reconstruction_loss(reconstruction: Tensor, target: Tensor, weight: Tensor) -> Tensor:
+    """Mean squared error where there is weight, by weight, plus that of the rest; weight (B, T, 1, H, W)."""
+    error = (reconstruction - target).square().mean(2, keepdim=True)
+    rest = (weight == 0).to(error.dtype)
+    means = [(error * w).sum((2, 3, 4)) / (w.sum((2, 3, 4)) + 1) for w in (weight, rest)]
+    return (means[0] + means[1]).mean() / 2
+
+
 def kernel_divergence(log_variance: Tensor, variance: float) -> Tensor:
     """KL(N(μ, σ²) ‖ N(μ, s²)) with s² = `variance`: summed over the slot's width, averaged over all else.
 

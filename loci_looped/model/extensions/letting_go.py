@@ -31,6 +31,8 @@ SAME = 0.5
 """Masks that share this much of their union are of one object."""
 GONE_COUNTS = 5.0
 """A step outside of the picture counts like so many other steps of doubt."""
+BORDER_COUNTS = 3.0
+"""The same of a step unseen at the border. As many as outside, and movers that have hardly come in are given up."""
 
 
 @dataclass(frozen=True)
@@ -85,10 +87,11 @@ def doubts(
     """
     farthest = expected.position.abs().amax(-1)
     hidden = ~expected_seen & (expected_picture.object_masks.amax((2, 3)) > 0.5)
-    gone = (farthest > GONE) | ((farthest > 1 - border) & ~seen & ~hidden)
+    outside = farthest > GONE
+    gone = outside | ((farthest > 1 - border) & ~seen & ~hidden)
     double = is_double(expected_picture, expected_seen, bound)
     doubtful = gone | double | (expected_seen & ~seen)
-    more = so_far + torch.where(gone, GONE_COUNTS, 1.0)
+    more = so_far + torch.where(outside, GONE_COUNTS, torch.where(gone, BORDER_COUNTS, 1.0))
     count = torch.where(doubtful, more, torch.where(seen, torch.zeros_like(so_far), so_far))
     return count * bound
 

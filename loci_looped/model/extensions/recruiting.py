@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import torch
 from torch import Tensor
+from torch.nn import functional as F
 
 from ..recruiter import Recruiter, pixel_position
 from ..regime import Regime
+from ..state import Decoded
 
 
 class EagerRecruiter(Recruiter):
@@ -16,6 +18,15 @@ class EagerRecruiter(Recruiter):
         beyond = self.config.extensions
         in_use = beyond.minimum_error_in_use or beyond.minimum_error
         return unexplained > (beyond.minimum_error if regime.learning else in_use)
+
+    def explained(self, expected: Decoded, held: Tensor, regime: Regime) -> Tensor:
+        seen, pixels = super().explained(expected, held, regime), self.config.extensions.keeps_clear
+        if regime.learning or not pixels:
+            return seen
+        # What is imagined counts as well, and its surroundings: expectations are off by a few pixels.
+        own = expected.object_masks.detach() * held[..., None, None]
+        wide = F.max_pool2d(own.amax(1, keepdim=True), 2 * pixels + 1, stride=1, padding=pixels).squeeze(1)
+        return torch.maximum(seen, wide).clamp(max=1)
 
     def next_slot(self, assigned: Tensor, bound: Tensor) -> Tensor:
         if not self.config.extensions.newcomers_behind:

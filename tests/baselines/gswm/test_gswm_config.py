@@ -19,12 +19,13 @@ def parameters(name: str) -> int:
     return sum(parameter.numel() for parameter in Gswm(name).parameters())
 
 
-def test_presets_are_the_published_ones_and_a_small_one() -> None:
-    assert set(PRESETS) == {"gswm-balls", "gswm-obj3d", "gswm-adept", "gswm-small"}
+def test_presets_are_the_published_ones_and_small_ones() -> None:
+    assert set(PRESETS) == {"gswm-balls", "gswm-obj3d", "gswm-adept", "gswm-small", "gswm-balls-small"}
     assert preset("gswm-adept").background == "given"
     # With a given background the authors' 3.7 million background weights are not built.
     assert {name: parameters(name) for name in PRESETS} == {
         "gswm-balls": 5_129_999, "gswm-obj3d": 8_806_139, "gswm-adept": 5_129_999, "gswm-small": 733_663,
+        "gswm-balls-small": 733_663,
     }
 
 

@@ -39,7 +39,7 @@ def test_configurations_survive_json(name: str) -> None:
 
 def test_sizes_that_follow() -> None:
     assert preset("savi").token_grid == (64, 64) and preset("savi").doublings == 3
-    assert preset("savi-small").token_grid == (16, 24) and preset("savi-small").doublings == 3
+    assert preset("savi-small").token_grid == (16, 24) and preset("savi-small").doublings == 2
 
 
 def test_unknown_presets_and_fields_are_answered_with_the_nearest() -> None:

@@ -166,13 +166,13 @@ def test_bad_input_is_answered_with_a_sentence() -> None:
 
 
 def test_slots_differ_from_the_start_where_weights_are_drawn_wide() -> None:
-    """PyTorch's own weights let them paint the same picture to a hundredth of a logit."""
+    """PyTorch's own weights let them paint the same picture to a few hundredths of a logit."""
     spread = {}
     for gain in (0.0, 1.41):
         model = made(dataclasses.replace(preset("savi-small"), initial_gain=gain))
         with torch.no_grad():
             _, output = model.step(torch.rand(1, 3, *model.config.frame), model.initial(1))
         spread[gain] = float(output.decoded.mask_logits.std(dim=1).mean())
-    assert spread[0.0] < 0.01 and spread[1.41] > 0.3
+    assert spread[0.0] < 0.02 and spread[1.41] > 0.3
     with pytest.raises(LociError, match="initial_gain is -1"):
         SaviConfig(initial_gain=-1)

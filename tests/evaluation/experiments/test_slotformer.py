@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from loci_looped.configs.recipes import recipe
 from loci_looped.evaluation.experiments.slotformer import collide_specs, first_start
 
 
@@ -20,6 +21,8 @@ def test_the_first_start_without_newcomers_is_taken() -> None:
 def test_nobody_comes_into_view_after_the_burn_in() -> None:
     chosen = collide_specs(2, 0, (16, 24))
     assert len({spec.seed for spec in chosen}) == 2
+    trained = recipe("clevrer-small").data
+    assert min(spec.seed for spec in chosen) > trained.first_seed + trained.clips
     clip = chosen[0].make()
     assert len(clip) == 48 and clip.size == (16, 24)
     assert clip.truth is not None

@@ -10,7 +10,7 @@ from torch import Tensor
 from loci_looped.configs.presets import preset
 from loci_looped.model import LociLooped
 from loci_looped.model.extensions.innovation import innovation
-from loci_looped.model.extensions.letting_go import GONE_COUNTS, doubts, is_double
+from loci_looped.model.extensions.letting_go import BORDER_COUNTS, GONE_COUNTS, doubts, is_double
 from loci_looped.model.occlusion import explained_share
 from loci_looped.model.state import Decoded, Sight, SlotCodes
 
@@ -59,11 +59,12 @@ def test_what_is_expected_outside_of_the_picture_is_soon_given_up() -> None:
 
 def test_what_is_not_where_it_should_be_at_the_border_has_left() -> None:
     at_the_border, width = codes(torch.tensor([[[0.0, 0.95]]])), 0.1
-    assert float(doubts(TWO, at_the_border, scene(3), YES, NO, YES, width)) == 2 + GONE_COUNTS
+    assert float(doubts(TWO, at_the_border, scene(3), YES, NO, YES, width)) == 2 + BORDER_COUNTS
+    assert BORDER_COUNTS < GONE_COUNTS
     assert float(doubts(TWO, at_the_border, scene(3), YES, NO, YES)) == 3                       # no border: missing
     assert float(doubts(TWO, at_the_border, scene(3), YES, YES, YES, width)) == 0               # it can be seen
     assert float(doubts(TWO, at_the_border, scene(3), NO, NO, YES, width)) == 2                 # something hides it
-    assert float(doubts(TWO, at_the_border, scene(12), NO, NO, YES, width)) == 2 + GONE_COUNTS  # nothing of it is left
+    assert float(doubts(TWO, at_the_border, scene(12), NO, NO, YES, width)) == 2 + BORDER_COUNTS    # nothing is left
 
 
 def test_who_holds_nothing_has_nothing_to_doubt() -> None:
