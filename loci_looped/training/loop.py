@@ -76,7 +76,8 @@ class Trainer:
         self.objective.accelerate(self.model, self.world.device)
         self.optimiser = build_optimiser(self.objective.groups(self.model), self.config.optimiser)
         # Kept, because a walk through all modules takes longer than what is done with their parameters.
-        self._weights, self._averages = list(self.model.parameters()), list(self.average.parameters())
+        self._weights: list[Any] = list(self.model.parameters())
+        self._averages: list[Any] = list(self.average.parameters())
         kept, buffers = self.model.state_dict(), zip(self.average.named_buffers(), self.model.buffers(), strict=True)
         self._statistics = [(ours, theirs) for (name, ours), theirs in buffers if name in kept]
         self.consolidation = self.objective.consolidation(self.network(), self.world)
