@@ -162,8 +162,15 @@ class LociV1Curriculum:
             )
 
     def describe(self) -> list[str]:
-        events = [(0, "foreground: slots paint on black"), (self.background_from, "background: it fades in")]
-        return [f"{update:>9}  {text}" for update, text in [*events, (self.updates, "end")] if update <= self.updates]
+        shown = "single frames" if self.still_until else f"crops of {self.crop} frames" if self.crop else "whole clips"
+        events = [(0, f"foreground: slots paint on black, {shown}"), (self.background_from, "background: it fades in")]
+        if self.background_over:
+            events.append((self.background_from + self.background_over, "background: it is wholly there"))
+            events.append((self.colours_from, "random colours in place of black"))
+        if self.still_until:
+            events.append((self.still_until, f"crops of {self.crop} frames" if self.crop else "whole clips"))
+        told = [(update, text) for update, text in sorted(events) if update < self.updates]
+        return [f"{update:>9}  {text}" for update, text in [*told, (self.updates, "end")]]
 
 
 @dataclass(frozen=True)

@@ -68,3 +68,10 @@ def test_in_use_the_background_is_wholly_there() -> None:
 def test_impossible_lessons_are_refused(wrong: dict[str, Any]) -> None:
     with pytest.raises(LociError, match="curriculum"):
         dataclasses.replace(LESSONS, **wrong)
+
+
+def test_the_lessons_are_told_in_order() -> None:
+    assert [line.split()[0] for line in LESSONS.describe()] == ["0", "2", "4", "6", "10", "20"]
+    assert "crops of 5 frames" in LESSONS.describe()[2] and LESSONS.describe()[-1].endswith("end")
+    published = LociV1Curriculum(updates=50, background_from=30)
+    assert [line.split()[0] for line in published.describe()] == ["0", "30", "50"]
