@@ -94,6 +94,17 @@ def object_picture_loss(painted: Tensor, target: Tensor, near: Tensor) -> Tensor
     return (of_objects + of_rest).mean()
 
 
+def haze(visible_masks: Tensor, front: Tensor) -> Tensor:
+    """Beyond the paper: how much slots (B, K, H, W) show where nothing is, on average over those pixels.
+
+    In a world whose empty scene is always the same a slot can paint it as well as the background does, and a haze of
+    table over the table costs nothing; but it hides who else is there. `front` is (B, 1, H, W); outlines are let be.
+    """
+    rest = (objects_and_outlines(front) == 0).to(visible_masks.dtype)
+    shown = visible_masks.sum(1, keepdim=True)
+    return ((shown * rest).sum((1, 2, 3)) / (rest.sum((1, 2, 3)) + 1)).mean()
+
+
 def objects_and_outlines(front: Tensor) -> Tensor:
     """(B, 1, H, W) foreground -> weights: 1 / density on objects, less up to two pixels around them, 0 elsewhere."""
     # Squares are pooled side by side, first along columns, then along rows: the same numbers, sooner.

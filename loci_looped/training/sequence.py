@@ -56,7 +56,7 @@ def unroll(
     if phase.name == "foreground":
         # A centring loss on the first scribbles makes slots claim the whole picture, and outlines, which are all
         # background, make empty slots cheap; both wait for objects.
-        weights = dataclasses.replace(weights, centring=0.0, outlines=False)
+        weights = dataclasses.replace(weights, centring=0.0, outlines=False, haze=0.0)
     if phase.fade >= 1 and _drawn(config.curriculum.colours_share, generator):
         phase = dataclasses.replace(phase, fade=0.0, canvas="colours")
     if phase.glimpse and not phase.still:
@@ -180,6 +180,8 @@ def step_losses(
     }
     if config.centring:
         parts["centring"] = losses_of.centring(output, config.centring_above, config.cut_off_above)
+    if config.haze:
+        parts["haze"] = losses_of.haze(output.present.visible_masks, present.front)
     nothing = torch.zeros((), device=output.gate.device)
     parts["position_change"] = nothing if warm else position_change(output)
     if config.gestalt_change:

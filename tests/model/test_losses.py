@@ -200,3 +200,15 @@ def test_centring_pulls_places_to_the_middle_of_their_masks(output: StepOutput) 
     at_border[0, 0, 2, 0] = 1.0
     cut_off = changes | {"present": dataclasses.replace(output.present, object_masks=at_border)}
     assert losses.centring(dataclasses.replace(output, **cut_off)).item() == 0
+
+
+def test_haze_counts_what_is_shown_where_nothing_is() -> None:
+    front = torch.zeros(1, 1, 24, 24)
+    front[..., 8:12, 8:12] = 1
+    masks = torch.zeros(1, 2, 24, 24, requires_grad=True)
+    on_object = masks + front
+    assert losses.haze(on_object, front) == 0         # on its object a slot may show what it likes
+    faint = losses.haze(masks + 0.1, front)
+    assert torch.isclose(faint, torch.tensor(0.2), atol=1e-3)               # two slots, a tenth each
+    faint.backward()
+    assert masks.grad is not None and (masks.grad[..., 9, 9] == 0).all() and (masks.grad[..., 20, 20] > 0).all()
