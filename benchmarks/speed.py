@@ -9,6 +9,7 @@ from the ratios that were measured side by side earlier (`EARLIER`).
 from __future__ import annotations
 
 import argparse
+import contextlib
 import dataclasses
 import datetime
 import json
@@ -62,6 +63,10 @@ def measure(kind: str, name: str, batch: int, active: int, precision: str) -> di
     from step import loss, scene
 
     torch.set_num_threads(1)
+    with contextlib.suppress(ImportError):
+        from loci_looped.utils.memory import keep_memory  # as `loci train` and `loci watch` do, if they do
+
+        keep_memory()
     model = LociLooped(preset(name)).train(kind == "update")
     if precision != "single":
         from loci_looped.model.precision import use_precision
@@ -167,14 +172,14 @@ def report(found: Found, roof: list[tuple[str, float, float]], rounds: int) -> s
         "|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|",
     ]
     for case, of in found.items():
-        before = of.get("before", of["single"])
-        half, single = of["bfloat16"], of["single"]
+        half, single = of["bfloat16"], of.get("single")
+        before = of.get("before") or single or half
         gain = before["seconds"] / half["seconds"]
+        alone = f"{before['seconds'] / single['seconds']:.2f}" if single else ""
         times, megabytes = EARLIER.get(case, (0.0, 0.0))
         lines.append(
-            f"| {case} | {gain:.2f} | {before['seconds'] / single['seconds']:.2f} | "
-            f"{f'{gain * times:.1f}' if times else ''} | "
-            + " | ".join(f"{1e3 * row['seconds']:.1f}" for row in (before, single, half))
+            f"| {case} | {gain:.2f} | {alone} | {f'{gain * times:.1f}' if times else ''} | "
+            + " | ".join(f"{1e3 * row['seconds']:.1f}" if row else "" for row in (before, single, half))
             + (" | " if "mb" in half else f" | {1 / half['seconds']:.0f}") + " | "
             + (f"{before['mb']:.0f} | {half['mb']:.0f} | " if "mb" in half else " | | ")
             + (f"{half['mb'] / megabytes:.2f} |" if times else "|")
@@ -215,6 +220,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--before", type=Path, help="another checkout of this package")
     parser.add_argument("--cases", default="", help="only cases whose name contains this")
+    parser.add_argument("--precisions", default="single,bfloat16", help="of this checkout; bfloat16 must be among them")
     parser.add_argument("--rounds", type=int, default=2)
     parser.add_argument("--out", type=Path, help="put the table into this Markdown file")
     parser.add_argument("--case", default="", help=argparse.SUPPRESS)
@@ -225,7 +231,7 @@ def main() -> None:
         return
     here = Path(__file__).parents[1]
     trees = {"before": (arguments.before, "single")} if arguments.before else {}
-    trees |= {"single": (here, "single"), "bfloat16": (here, "bfloat16")}
+    trees |= {precision: (here, precision) for precision in arguments.precisions.split(",")}
     chosen = [case for case in CASES if arguments.cases in case]
     text = report(in_turns(trees, chosen, arguments.rounds), roofline(), arguments.rounds)
     print(text)

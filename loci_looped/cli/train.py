@@ -232,10 +232,12 @@ def _train(
     from loci_looped.training.loop import CHECKPOINTS, Trainer
     from loci_looped.training.refine import growth
     from loci_looped.utils.checkpoint import checkpoints
+    from loci_looped.utils.memory import keep_memory
 
     if where.threads < 1:
         raise LociError(f"--threads {where.threads} is too few: a process needs at least one.")
     torch.set_num_threads(where.threads)
+    keep_memory()
     if (found is None or other is not None) and checkpoints(folder / CHECKPOINTS):
         raise LociError(f"{folder} already holds a run. Go on with --resume {folder}, or choose another with --out.")
     world = join(config.data.batch, where.device)

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from loci_looped.inference.verdict import Judge
 
 LONG = 3000             # frames; more are only watched when asked for
+FRAMES_AHEAD = 4        # so many the network has seen before the first of them is drawn
 
 
 @dataclass(frozen=True)
@@ -76,10 +77,12 @@ def main(argv: list[str]) -> int:
     from loci_looped.inference.watch import blackouts
     from loci_looped.model import LociLooped
     from loci_looped.model.precision import has_bfloat16, use_precision
+    from loci_looped.utils.memory import keep_memory
     from loci_looped.viz.annotations import FILES
 
     dark = blackouts(arguments.blackout)
     torch.set_num_threads(1)            # at these sizes a second thread only gets in the way
+    keep_memory()
     network = arguments.network or network_for(arguments.source)
     model = load_any(network)
     if (arguments.live or arguments.masks or arguments.blackout) and not isinstance(model, LociLooped):
@@ -165,6 +168,7 @@ def watch_to_folder(
     from loci_looped.data.formats.film_writer import write_film
     from loci_looped.inference.watch import watch
     from loci_looped.model.loci import LociLooped
+    from loci_looped.utils.ahead import ahead
     from loci_looped.utils.atomic import replacing
     from loci_looped.viz.annotations import Annotations
     from loci_looped.viz.canvas import Picture
@@ -190,7 +194,9 @@ def watch_to_folder(
 
         def pictures() -> Iterator[Picture]:
             nonlocal frames
-            for seen in watch(model, source, background=background, occluder=occluder, blackout=dark):
+            looks = watch(model, source, background=background, occluder=occluder, blackout=dark)
+            # Drawing and encoding are done while the network looks at the next frames; of a camera only at the next.
+            for seen in ahead(looks, 1 if source.live else FRAMES_AHEAD):
                 history.add(seen)
                 if judge is not None:
                     judge.add(seen)

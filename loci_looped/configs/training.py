@@ -105,6 +105,8 @@ class LossConfig:
     margin: float = 0.0
     """Beyond the paper: painted colours count as if they kept so far from black and white. A pixel that is painted
     wholly wrong then costs -log(margin) and can be taken back; without it costs 100 and has no slope. 0 is off."""
+    haze: float = 0.0
+    """Beyond the paper: what slots show where nothing stands before the empty scene, which must be known."""
     mean_over_window: bool = False
     """Divide a window's loss by its length; the paper sums."""
 

@@ -9,6 +9,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from .patches import to_patches, to_pictures
+from .residual import ResidualBranch, painted_convolution, plus_painted
 
 EXACT = torch.ones((), dtype=torch.float64)
 """Constants of a network are kept in double precision, so that they are exact in any."""
@@ -89,13 +90,33 @@ class ResidualBlock(nn.Module):
         _keep(self, "groups", channel_groups(inputs, outputs, EXACT))
 
     def forward(self, x: Tensor) -> Tensor:
-        # In place where nobody else looks: feature maps are larger than the cache, and every copy costs.
-        branch = self.conv2(F.relu(self.conv1(F.relu(x) if self.leading_relu else x), inplace=True))
-        if self.gain is not None:
-            branch = self.gain.to(x.dtype) * branch
+        w1, b1, w2, b2 = self._weights()
         same = self.conv1.in_channels == self.conv2.out_channels
-        result: Tensor = branch.add_(x if same else regrouped(x, self.groups))
-        return result
+        if torch.is_grad_enabled() and not torch.compiler.is_compiling():
+            branch: Tensor = ResidualBranch.apply(  # type: ignore[no-untyped-call]
+                x, w1, b1, w2, b2, self.leading_relu, same
+            )
+        else:
+            branch = self._convolved(self._convolved(F.relu(x) if self.leading_relu else x, w1, b1).relu_(), w2, b2)
+            # In place where nobody else looks: feature maps are larger than the cache, and every copy costs.
+            branch = branch.add_(x) if same else branch
+        return branch if same else branch.add_(regrouped(x, self.groups))
+
+    def painted(self, maps: Tensor, codes: Tensor) -> Tensor:
+        """The same of codes (n, C) painted where their maps (n, h, w) are; without the leading ReLU."""
+        w1, b1, w2, b2 = self._weights()
+        branch = self._convolved(F.relu(painted_convolution(maps, codes, w1, b1)), w2, b2)
+        return plus_painted(branch, maps, codes @ self.groups.to(codes.dtype))
+
+    def _weights(self) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+        """Those of the two convolutions, the gain in the second ones: a factor of the branch is one of its weights."""
+        assert self.conv1.bias is not None and self.conv2.bias is not None
+        second = self.conv2.weight, self.conv2.bias
+        w2, b2 = second if self.gain is None else (self.gain * weight for weight in second)
+        return self.conv1.weight, self.conv1.bias, w2, b2
+
+    def _convolved(self, x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
+        return F.conv2d(x, weight.to(x.dtype), bias.to(x.dtype), padding=weight.shape[-1] // 2)
 
     def he_initialise(self) -> None:
         """Keep signals at their size through many blocks: He's scale, the second convolution at a third of it."""

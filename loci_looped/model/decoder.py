@@ -56,6 +56,17 @@ class Refinement(nn.Module):
         return result
 
 
+class PaintingTrunk(nn.Sequential):
+    """Residual blocks, the first of which paints the codes (n, G) with their maps (n, h, w)."""
+
+    def forward(self, maps: Tensor, codes: Tensor) -> Tensor:  # type: ignore[override]
+        first, *blocks = self
+        features: Tensor = first.painted(maps, codes)  # type: ignore[operator]
+        for block in blocks:
+            features = block(features)
+        return features
+
+
 class Branch(nn.Module):
     """From trunk features to one kind of picture: the mask logits or the object's colours."""
 
@@ -84,7 +95,7 @@ class Decoder(nn.Module):
         self.config = config
         c, fine = config.decoder.channels, config.decoder.fine_channels
         self.order = PriorityOrder()
-        self.trunk = nn.Sequential(
+        self.trunk = PaintingTrunk(
             ResidualBlock(config.gestalt, c, leading_relu=False),
             *[ResidualBlock(c, c) for _ in range(config.decoder.layers - 1)],
         )
@@ -99,16 +110,13 @@ class Decoder(nn.Module):
 
     def merge(
         self, codes: SlotCodes, active: Active, *, prioritised: bool, generator: torch.Generator | None
-    ) -> Tensor:
-        """(n, G, h, w): the gestalt code painted with the slot's Gaussian."""
+    ) -> tuple[Tensor, Tensor]:
+        """(n, h, w), (n, G): the slots' Gaussians, and the gestalt codes that are painted with them."""
         maps = self.maps(codes)
         maps = maps * active.mask[..., None, None].to(maps.dtype)
         if prioritised:
             maps = self.order(maps, codes.priority, generator)
-        dtype = self.arithmetic or maps.dtype
-        # Multiplied channels last, as the convolutions want them.
-        merged = active.fold(maps).unsqueeze(-1).to(dtype) * active.fold(codes.gestalt)[:, None, None].to(dtype)
-        return merged.permute(0, 3, 1, 2)
+        return active.fold(maps), active.fold(codes.gestalt).to(self.arithmetic or maps.dtype)
 
     def maps(self, codes: SlotCodes) -> Tensor:
         """Q (B, K, h, w): where each slot is, on the latent grid."""
@@ -125,7 +133,7 @@ class Decoder(nn.Module):
 
     def objects(self, codes: SlotCodes, active: Active) -> Tensor:
         """(B, K, 3, H, W) colour logits of each whole object, as if nothing stood before it; no masks are painted."""
-        features = self.trunk(self.merge(codes, active, prioritised=False, generator=None))
+        features = self.trunk(*self.merge(codes, active, prioritised=False, generator=None))
         return self._in_rgb(active.unfold(self.object(features, codes.gestalt.dtype)))
 
     def forward(
@@ -133,7 +141,7 @@ class Decoder(nn.Module):
     ) -> Decoded:
         """Paint the scene: slots in front of one another, in front of the background."""
         dtype = codes.gestalt.dtype
-        features = self.trunk(self.merge(codes, active, prioritised=True, generator=generator))
+        features = self.trunk(*self.merge(codes, active, prioritised=True, generator=generator))
         mask_logits = active.unfold(self.mask(features, dtype).squeeze(1), fill=EMPTY_LOGIT)    # (B, K, H, W)
         object_logits = self.object(features, dtype)                                            # (n, 3, H, W)
         behind = self.background_logit().expand(mask_logits.shape[0], -1, -1, -1)

@@ -56,7 +56,8 @@ class PositionBlocks(nn.Sequential):
         *blocks, last = self
         for block in blocks:
             input = block(input)
-        result: Tensor = last(input.to(next(last.parameters()).dtype))
+        assert isinstance(last, ResidualBlock)
+        result: Tensor = last(input.to(last.conv1.weight.dtype))
         return result
 
 

@@ -17,6 +17,8 @@ FOREGROUND_THRESHOLD = 0.1
 WHOLLY_SEEN = 0.1
 """The largest occlusion of what still counts as seen as a whole."""
 
+SIGMOID_BACKWARD: Any = torch.ops.aten.sigmoid_backward
+
 OUTLINE = 2
 DENSITY_REACH = 7
 """In pixels: what counts as an object's outline, and as its neighbourhood."""
@@ -78,18 +80,29 @@ def balanced_picture_loss(painted: Tensor, target: Tensor, front: Tensor) -> Ten
     return (of_front + of_background).mean()
 
 
-def object_picture_loss(painted: Tensor, target: Tensor, front: Tensor) -> Tensor:
+def object_picture_loss(painted: Tensor, target: Tensor, near: Tensor) -> Tensor:
     """Mean over objects and their outlines plus mean over the rest; small objects weigh about as much as large ones.
 
+    `near` (B, 1, H, W) is what `objects_and_outlines` makes of the foreground.
     A pixel of an object counts in inverse proportion to how much of its neighbourhood is foreground, and the pixels
     around it count a quarter as much: were they mere background, masks would grow beyond their objects for free.
     """
     loss = cross_entropy(painted, target).mean(1, keepdim=True)
-    near = objects_and_outlines(front)
     rest = (near == 0).to(loss.dtype)
     of_objects = (loss * near).sum((1, 2, 3)) / (near.sum((1, 2, 3)) + 1)
     of_rest = (loss * rest).sum((1, 2, 3)) / (rest.sum((1, 2, 3)) + 1)
     return (of_objects + of_rest).mean()
+
+
+def haze(visible_masks: Tensor, front: Tensor) -> Tensor:
+    """Beyond the paper: how much slots (B, K, H, W) show where nothing is, on average over those pixels.
+
+    In a world whose empty scene is always the same a slot can paint it as well as the background does, and a haze of
+    table over the table costs nothing; but it hides who else is there. `front` is (B, 1, H, W); outlines are let be.
+    """
+    rest = (objects_and_outlines(front) == 0).to(visible_masks.dtype)
+    shown = visible_masks.sum(1, keepdim=True)
+    return ((shown * rest).sum((1, 2, 3)) / (rest.sum((1, 2, 3)) + 1)).mean()
 
 
 def objects_and_outlines(front: Tensor) -> Tensor:
@@ -127,14 +140,38 @@ def gestalt_change(output: StepOutput) -> Tensor:
     # Slots that have never been seen weigh nothing, and most are among them.
     seen = output.visibility.flatten().nonzero().squeeze(1)
 
-    def centred_colours(logits: Tensor, position: Tensor) -> Tensor:
-        chosen = logits.flatten(0, 1).index_select(0, seen)
-        return centred(torch.sigmoid(chosen - COLOUR_SHIFT), position.flatten(0, 1).index_select(0, seen))
+    def chosen(of_slots: Tensor) -> Tensor:
+        flat = of_slots.flatten(0, 1)
+        return flat if len(seen) == len(flat) else flat.index_select(0, seen)
 
-    before = centred_colours(output.objects_before.detach(), output.previous.position.detach())
-    after = centred_colours(output.objects_after, output.predicted.position.detach())
-    weight = output.visibility.flatten().index_select(0, seen)[:, None, None, None]
-    return (weight * (before - after).square()).sum() / output.objects_after.numel()
+    total: Tensor = _ChangeOfLook.apply(  # type: ignore[no-untyped-call]
+        chosen(output.objects_after), chosen(output.predicted.position.detach()),
+        chosen(output.objects_before.detach()), chosen(output.previous.position.detach()), chosen(output.visibility),
+    )
+    return total / output.objects_after.numel()
+
+
+class _ChangeOfLook(torch.autograd.Function):
+    """Σ weight · (look before - look after)², both centred; its gradient to the colour logits of the look after.
+
+    The gradient is made on the way: one map is kept instead of seven, and it is moved back by the opposite translation.
+    """
+
+    @staticmethod
+    def forward(ctx: Any, after: Tensor, now: Tensor, before: Tensor, then: Tensor, weight: Tensor) -> Tensor:
+        colours = (after - COLOUR_SHIFT).sigmoid_()
+        change = centred(colours, now).sub_(centred((before - COLOUR_SHIFT).sigmoid_(), then))
+        weighted = weight[:, None, None, None] * change
+        total = torch.dot(change.flatten(), weighted.flatten())
+        if ctx.needs_input_grad[0]:
+            into = centred(weighted.mul_(2), -now)
+            ctx.save_for_backward(SIGMOID_BACKWARD(into, colours, grad_input=into))
+        return total
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
+        (into,) = ctx.saved_tensors
+        return gradients[0] * into, None, None, None, None
 
 
 def centred(pictures: Tensor, position: Tensor) -> Tensor:

@@ -40,6 +40,7 @@ from loci_looped.training.validation import validation_clips
 from loci_looped.utils.atomic import replacing
 from loci_looped.utils.checkpoint import Checkpoint, newest_checkpoint, write_checkpoint
 from loci_looped.utils.errors import LociError
+from loci_looped.utils.memory import rarely_collected
 
 CHECKPOINTS, STRIPS = "checkpoints", "strips"
 
@@ -74,6 +75,11 @@ class Trainer:
         """What a new network needs to learn."""
         self.objective.accelerate(self.model, self.world.device)
         self.optimiser = build_optimiser(self.objective.groups(self.model), self.config.optimiser)
+        # Kept, because a walk through all modules takes longer than what is done with their parameters.
+        self._weights: list[Any] = list(self.model.parameters())
+        self._averages: list[Any] = list(self.average.parameters())
+        kept, buffers = self.model.state_dict(), zip(self.average.named_buffers(), self.model.buffers(), strict=True)
+        self._statistics = [(ours, theirs) for (name, ours), theirs in buffers if name in kept]
         self.consolidation = self.objective.consolidation(self.network(), self.world)
 
     @property
@@ -98,7 +104,7 @@ class Trainer:
         if self.update == (self.started_from["update"] if self.started_from else 0):
             self.save()         # from the first moment on, a killed run can be taken up
         saved = time.monotonic()
-        with asked_to_stop(self.stop):
+        with asked_to_stop(self.stop), rarely_collected():
             while not (self.is_complete() or self.world.agree(self._stop)):
                 self._grow_if_due()
                 clips = self.open_clips()
@@ -146,7 +152,7 @@ class Trainer:
             self.optimiser.zero_grad(set_to_none=True)
             (window.loss / self.world.size).backward()
             self.world.sum_gradients(self.model, self.objective.injected(self.model))
-            norm = clip_gradients(self.model.parameters(), optimiser.clip)
+            norm = clip_gradients(self._weights, optimiser.clip)
             if not math.isfinite(norm):
                 self._refuse(batch, "a gradient that is not a finite number")
             hold_still(self.optimiser, window.moves)
@@ -197,9 +203,9 @@ class Trainer:
         if self.config.optimiser.average:
             decay = min(self.config.optimiser.average, 1 - 1 / (self.pictures + 2))
             with torch.no_grad():
-                torch._foreach_lerp_(list(self.average.parameters()), list(self.model.parameters()), 1 - decay)
-                for ours, theirs in zip(self.average.buffers(), self.model.buffers(), strict=True):
-                    ours.copy_(theirs)      # running statistics are means already
+                torch._foreach_lerp_(self._averages, self._weights, 1 - decay)
+                for ours, theirs in self._statistics:
+                    ours.copy_(theirs)      # running statistics are means already; other buffers are constants
 
     def _grow_if_due(self) -> None:
         if self.config.level_at(self.update) > self.objective.level(self.model):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import cached_property
 
 import torch
 from torch import Tensor
@@ -22,6 +23,11 @@ class Target:
 
     frame: Tensor       # (B, 3, H, W)
     front: Tensor       # (B, 1, H, W)
+
+    @cached_property
+    def near(self) -> Tensor:
+        """(B, 1, H, W) how much objects and their outlines weigh."""
+        return losses_of.objects_and_outlines(self.front)
 
     @staticmethod
     def of(frame: Tensor, background: Tensor, phase: Phase, colour: Tensor) -> Target:
@@ -50,7 +56,7 @@ def unroll(
     if phase.name == "foreground":
         # A centring loss on the first scribbles makes slots claim the whole picture, and outlines, which are all
         # background, make empty slots cheap; both wait for objects.
-        weights = dataclasses.replace(weights, centring=0.0, outlines=False)
+        weights = dataclasses.replace(weights, centring=0.0, outlines=False, haze=0.0)
     if phase.fade >= 1 and _drawn(config.curriculum.colours_share, generator):
         phase = dataclasses.replace(phase, fade=0.0, canvas="colours")
     if phase.glimpse and not phase.still:
@@ -59,6 +65,7 @@ def unroll(
     held = torch.zeros(frames.shape[0], model.config.slots, dtype=torch.long, device=frames.device)
     losses: list[Tensor] = []
     records: list[dict[str, Tensor]] = []
+    to_come: Target | None = None
     times = range(-config.warm_up, frames.shape[1] - 1)
     if phase.still and config.curriculum.still_steps:
         frames, times = _one_frame_each(frames, generator), range(-config.curriculum.still_steps, 0)
@@ -78,8 +85,10 @@ def unroll(
         )
         state, output = (model.settle if warm else model.step)(frame, state, regime)
         seen = frame if dark is None else torch.where(dark.view(-1, 1, 1, 1), torch.zeros_like(frame), frame)
+        # What was to come is now here, unless it is dark or its background has another colour.
+        expected = to_come if dark is None and phase.fade >= 1 else None
         to_come = Target.of(coming, background, phase, colour)
-        present = to_come if seen is coming else Target.of(seen, background, phase, colour)
+        present = to_come if seen is coming else expected or Target.of(seen, background, phase, colour)
         parts = step_losses(output, present, to_come, weights, model.parts.position_change, warm=warm)
         losses.append(weighted(parts, weights))
         records.append(parts | vital_signs(output, coming, background, to_come.front))
@@ -165,24 +174,27 @@ def step_losses(
     )
     if not config.prediction:       # nobody learns from it, so nothing has to go back through it
         expected = expected.detach()
-    if config.balanced:
-        loss_of = losses_of.object_picture_loss if config.outlines else losses_of.balanced_picture_loss
-        parts = {
-            "prediction": loss_of(expected, coming.frame, coming.front),
-            "reconstruction": loss_of(painted, present.frame, present.front),
-        }
-    else:
-        parts = {
-            "prediction": losses_of.picture_loss(expected, coming.frame),
-            "reconstruction": losses_of.picture_loss(painted, present.frame),
-        }
+    parts = {
+        "prediction": _picture_loss(expected, coming, config),
+        "reconstruction": _picture_loss(painted, present, config),
+    }
     if config.centring:
         parts["centring"] = losses_of.centring(output, config.centring_above, config.cut_off_above)
+    if config.haze:
+        parts["haze"] = losses_of.haze(output.present.visible_masks, present.front)
     nothing = torch.zeros((), device=output.gate.device)
     parts["position_change"] = nothing if warm else position_change(output)
     if config.gestalt_change:
         parts["gestalt_change"] = nothing if warm else losses_of.gestalt_change(output)
     return parts
+
+
+def _picture_loss(painted: Tensor, target: Target, config: LossConfig) -> Tensor:
+    if not config.balanced:
+        return losses_of.picture_loss(painted, target.frame)
+    if config.outlines:
+        return losses_of.object_picture_loss(painted, target.frame, target.near)
+    return losses_of.balanced_picture_loss(painted, target.frame, target.front)
 
 
 def weighted(parts: dict[str, Tensor], config: LossConfig) -> Tensor:

@@ -13,7 +13,7 @@ from torch import Tensor
 
 from loci_looped.model import LociConfig, LociLooped, StepOutput, losses
 from loci_looped.model.released.parts import released_position_change
-from loci_looped.model.state import SlotCodes
+from loci_looped.model.state import COLOUR_SHIFT, SlotCodes
 
 Make = Callable[..., LociConfig]
 
@@ -93,10 +93,11 @@ def test_a_mask_that_grows_beyond_its_object_costs_more_with_outlines() -> None:
     grown = target.clone()
     grown[..., 9:17, 9:17] = 0.9
 
-    def cost(loss: Callable[[Tensor, Tensor, Tensor], Tensor]) -> float:
-        return (loss(grown, target, front) - loss(target, target, front)).item()
+    def cost(loss: Callable[[Tensor, Tensor, Tensor], Tensor], where: Tensor) -> float:
+        return (loss(grown, target, where) - loss(target, target, where)).item()
 
-    assert cost(losses.object_picture_loss) > 5 * cost(losses.balanced_picture_loss) > 0
+    with_outlines = cost(losses.object_picture_loss, losses.objects_and_outlines(front))
+    assert with_outlines > 5 * cost(losses.balanced_picture_loss, front) > 0
 
 
 def test_position_change(output: StepOutput) -> None:
@@ -144,6 +145,19 @@ def test_gestalt_change_follows_the_object(output: StepOutput) -> None:
     assert stayed.objects_after is not None and stayed.objects_after.grad is not None
 
 
+def test_a_change_of_look_has_the_gradient_it_should() -> None:
+    torch.manual_seed(0)
+    after, before = (torch.randn(3, 3, 6, 8, dtype=torch.float64) for _ in range(2))
+    now, then = (torch.rand(3, 2, dtype=torch.float64) * 1.6 - 0.8 for _ in range(2))
+    weight = torch.tensor([1.0, 0.0, 0.3], dtype=torch.float64)
+    assert torch.autograd.gradcheck(
+        lambda logits: losses._ChangeOfLook.apply(logits, now, before, then, weight), after.requires_grad_()
+    )
+    looks = [losses.centred(torch.sigmoid(a - COLOUR_SHIFT), place) for a, place in ((before, then), (after, now))]
+    expected = (weight.view(-1, 1, 1, 1) * (looks[0] - looks[1]).square()).sum()
+    torch.testing.assert_close(losses._ChangeOfLook.apply(after, now, before, then, weight), expected)
+
+
 def test_gestalt_change_needs_whole_objects(output: StepOutput) -> None:
     with pytest.raises(ValueError, match="leave out extensions"):
         losses.gestalt_change(dataclasses.replace(output, objects_after=None))
@@ -186,3 +200,15 @@ def test_centring_pulls_places_to_the_middle_of_their_masks(output: StepOutput) 
     at_border[0, 0, 2, 0] = 1.0
     cut_off = changes | {"present": dataclasses.replace(output.present, object_masks=at_border)}
     assert losses.centring(dataclasses.replace(output, **cut_off)).item() == 0
+
+
+def test_haze_counts_what_is_shown_where_nothing_is() -> None:
+    front = torch.zeros(1, 1, 24, 24)
+    front[..., 8:12, 8:12] = 1
+    masks = torch.zeros(1, 2, 24, 24, requires_grad=True)
+    on_object = masks + front
+    assert losses.haze(on_object, front) == 0         # on its object a slot may show what it likes
+    faint = losses.haze(masks + 0.1, front)
+    assert torch.isclose(faint, torch.tensor(0.2), atol=1e-3)               # two slots, a tenth each
+    faint.backward()
+    assert masks.grad is not None and (masks.grad[..., 9, 9] == 0).all() and (masks.grad[..., 20, 20] > 0).all()

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import copy
 import dataclasses
+import hashlib
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 import torch
 from squares import square_clip
+from torch import Tensor, nn
 
 from loci_looped.configs.recipes import EVERY_RECIPE
 from loci_looped.configs.training import TrainConfig
-from loci_looped.model import LociLooped
+from loci_looped.model import LociLooped, blocks
 from loci_looped.model.precision import use_precision
 from loci_looped.training import acceleration
 from loci_looped.training.acceleration import compile_stacks, convolution_stacks, settled
@@ -54,8 +56,40 @@ def test_half_precision_is_nearly_the_same_and_compilation_is_the_same(
     assert set(rough) == set(gradients) and all(value.dtype == torch.float32 for value in rough.values())
     losses, same = _gradients(compiled, config)
     assert losses == expected
-    assert all(torch.equal(value, gradients[name]) for name, value in same.items())
+    for name, value in same.items():        # compiled, the gradients of a block's branches are added in another order
+        assert float((value - gradients[name]).norm()) <= 1e-4 * float(gradients[name].norm()) + 1e-8, name
     assert list(half.state_dict()) == list(plain.state_dict())
+
+
+def _hash_of_a_run(config: TrainConfig, folder: Path) -> str:
+    """Of all weights after the whole of a short curriculum, in single precision."""
+    trainer = Trainer(config, folder)
+    trainer.run()
+    digest = hashlib.sha256()
+    for value in trainer.model.state_dict().values():
+        digest.update(value.contiguous().numpy().tobytes())
+    return digest.hexdigest()
+
+
+def test_kept_constants_do_not_change_a_bit_of_a_training_run(
+    tiny: TrainConfig, changed: Callable[..., TrainConfig], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config = changed(tiny, precision="single", **{"curriculum.updates": 4})
+    kept = _hash_of_a_run(config, tmp_path / "kept")
+    assert kept != _hash_of_a_run(changed(config, seed=1), tmp_path / "another seed")
+    made: list[str] = []
+
+    def make_anew(module: nn.Module, name: str, constant: Tensor) -> None:
+        """In place of a buffer: the constant is made whenever somebody asks for it."""
+        def anew(self: nn.Module) -> Tensor:
+            made.append(name)
+            return constant.clone()
+
+        module.__class__ = type(type(module).__name__, (type(module),), {name: property(anew)})
+
+    monkeypatch.setattr(blocks, "_keep", make_anew)
+    assert _hash_of_a_run(config, tmp_path / "anew") == kept
+    assert {"groups", "mean", "plain"} <= set(made)
 
 
 def test_the_stacks_hold_nearly_all_convolutions() -> None:

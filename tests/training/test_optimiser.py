@@ -119,7 +119,7 @@ def test_each_run_of_the_papers_chain_begins_with_a_fresh_optimiser(name: str, f
         assert (parameter in optimiser.state) == remembers
 
 
-def test_the_cosine_may_begin_again_smaller_and_what_came_before_is_as_if_training_had_ended_there() -> None:
+def test_the_cosine_may_begin_again_at_a_smaller_rate() -> None:
     once = OptimiserConfig(kind="adamw", learning_rate=1e-3, final_share=0.1, warm_start=0)
     twice = dataclasses.replace(once, again=((100, 0.5),))
     assert [learning_rate(twice, update, 160) for update in range(100)] == [

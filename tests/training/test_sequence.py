@@ -108,7 +108,12 @@ def test_a_windows_parts_are_means_and_its_loss_the_weighted_sum(
     tiny: TrainConfig, changed: Callable[..., TrainConfig], films: tuple[Tensor, Tensor], outlines: bool
 ) -> None:
     config = changed(tiny, noise=False, **{"loss.outlines": outlines})
-    picture_loss = losses_of.object_picture_loss if outlines else losses_of.balanced_picture_loss
+
+    def picture_loss(painted: Tensor, target: Tensor, front: Tensor) -> Tensor:
+        if outlines:
+            return losses_of.object_picture_loss(painted, target, losses_of.objects_and_outlines(front))
+        return losses_of.balanced_picture_loss(painted, target, front)
+
     phase = _phase(config, window=4, hold=0.0)
     seen, windows = _steps(config, phase, films)
     frames, background = films

@@ -14,6 +14,7 @@ from ..active import Active
 from ..bookkeeping import Bookkeeping
 from ..gatelord import GateL0RD
 from ..losses import moved
+from ..occlusion import pixels_above
 from ..recruiter import Recruiter
 from ..state import Decoded, SlotCodes, StepOutput
 from ..transition import SlotAttention, Transition
@@ -71,9 +72,11 @@ class ReleasedBookkeeping(Bookkeeping):
 
     def occlusion(self, decoded: Decoded, bound: Tensor, seen: Tensor) -> Tensor:
         """Counted in single precision; a slot that is seen but not bound yet reaches down to -1."""
-        whole = (decoded.object_masks.detach() > self.bound_threshold).sum((2, 3))
-        visible = (decoded.visible_masks.detach() > self.bound_threshold).sum((2, 3))
-        ratio = ((whole - visible).float() / (whole + 1).float()).to(decoded.object_masks.dtype)
+        whole, visible = (
+            pixels_above(masks.detach(), self.bound_threshold).float()
+            for masks in (decoded.object_masks, decoded.visible_masks)
+        )
+        ratio = ((whole - visible) / (whole + 1)).to(decoded.object_masks.dtype)
         hidden = bound.to(ratio.dtype) - seen.to(ratio.dtype)
         return ratio * (1 - hidden) + hidden
 
