@@ -109,13 +109,14 @@ class Numbers:
         times = ratio(self.surprise_vanished, self.surprise_control)
         kept = "keeps" if self.hidden_error < 10 else "loses"
         judged = f"{times:.1f} times" if times > 1 else f"no more than (x {times:.2f})"
+        floor = " (less than a bit counts as one)" if self.surprise_control < 1 else ""
         return (
             f"Two objects cross behind a screen; in {self.hidden_frames} frames one of them cannot be seen at all, and "
             f"the network {kept} it in mind, on average {self.hidden_error:.1f} % of the image diagonal from where it "
             f"truly is. In the second film one of them is taken away while hidden, at frame {self.removed_at}. The "
             f"network's surprise about it rises to {self.surprise_vanished:.1f} bits (one ordinary film in "
             f"{2 ** self.surprise_vanished:.0f} holds something as unusual), {judged} its peak of "
-            f"{self.surprise_control:.1f} when the object does come out."
+            f"{self.surprise_control:.1f} when the object does come out{floor}."
             + ("" if self.over_seeds is None else f" {self.over_seeds.sentence()}")
             + f" {self.phantom_sentence()}"
         )

@@ -21,6 +21,9 @@ def test_the_sentences_say_what_was_measured_whether_it_flatters_or_not() -> Non
                    surprise_vanished=10.0).sentences()
     assert "keeps it in mind" in good and "3.5 %" in good
     assert "10.0 bits (one ordinary film in 1024" in good and "5.0 times its peak of 2.0" in good
+    assert "counts as one" not in good
+    quiet = Numbers(7, 160, 29, 3.5, 30, 0.2, 4.0).sentences()
+    assert "4.0 times its peak of 0.2 when the object does come out (less than a bit counts as one)." in quiet
     bad = Numbers(7, 160, 29, 25.0, 30, 5.0, 1.0).sentences()
     assert "loses it" in bad and "no more than (x 0.20)" in bad
     assert "no slot ever holds something that is not there" in good
