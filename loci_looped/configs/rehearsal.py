@@ -79,6 +79,9 @@ class RehearsalConfig:
     """The world has all symmetries of the square: also exchange top and bottom, and rows and columns."""
     corner: float = 0.05
     """Place errors count squared up to this, in half images, and linearly beyond."""
+    doubtful: float = 0.0
+    """Place errors beyond so many corners count less and less (their logarithm): what is that far off is mostly another
+    thing that was taken for the same one. 0 believes all targets."""
     position_weight: float = 1.0
     size_weight: float = 0.3
     gestalt_weight: float = 0.3
@@ -96,7 +99,7 @@ class RehearsalConfig:
         for name in ("clips", "updates", "batch", "hold_from", "longest_gap", "averaged"):
             if getattr(self, name) < 1:
                 raise ValueError(f"rehearsal.{name} is {getattr(self, name)}, but it must be at least 1.")
-        for name in ("window", "backward", "remembered"):
+        for name in ("window", "backward", "remembered", "doubtful"):
             if getattr(self, name) < 0:
                 raise ValueError(f"rehearsal.{name} is {getattr(self, name)}, but it must not be negative.")
         for name in ("hold", "together", "recorded_hold", "repainted", "dark"):

@@ -104,6 +104,13 @@ def gaps(chosen: Tensor, bound: Tensor) -> Tensor:
     return torch.where(chosen, times - before, 0)
 
 
+def off_by(expected: Tensor, target: Tensor, config: RehearsalConfig) -> Tensor:
+    """(..., 2) half images each -> (...): place errors in corners; doubtful ones count as their logarithm."""
+    corner = config.corner
+    far = F.smooth_l1_loss(expected, target, beta=corner, reduction="none").sum(-1) / corner
+    return config.doubtful * torch.log1p(far / config.doubtful) if config.doubtful else far
+
+
 def rehearse(
     model: LociLooped, diary: Diary, hold: Tensor, config: RehearsalConfig, *, learned: bool,
     generator: torch.Generator | None,
@@ -118,8 +125,7 @@ def rehearse(
     chosen = comparable(diary, targets)
     weight = gaps(chosen, diary.bound[1:]).clamp(max=config.longest_gap).to(target.size.dtype)
     weight = weight / weight.sum().clamp(min=1)
-    corner = config.corner
-    far = F.smooth_l1_loss(expected.position, target.position, beta=corner, reduction="none").sum(-1) / corner
+    far = off_by(expected.position, target.position, config)
     bits = F.binary_cross_entropy(
         expected.gestalt.clamp(1e-4, 1 - 1e-4), target.gestalt.clamp(0, 1), reduction="none"
     ).mean(-1)

@@ -20,7 +20,7 @@ from loci_looped.training.diary import (
     windows,
 )
 from loci_looped.training.recognition import targets_of
-from loci_looped.training.rehearsal import comparable, gaps, live, opening_cost, rehearse
+from loci_looped.training.rehearsal import comparable, gaps, live, off_by, opening_cost, rehearse
 from loci_looped.training.rollout import roll_out_errors
 
 SILENT = 1e-6
@@ -95,6 +95,16 @@ def test_targets_that_are_hidden_or_look_different_do_not_count() -> None:
     assert not counts[8, 1, 1]
     assert not counts[2, 0, 1] and not counts[3, 0, 1] and counts[4, 0, 1]
     assert not counts[11, 1, 0]
+
+
+def test_doubtful_targets_count_less_the_further_off_they_are() -> None:
+    expected = torch.zeros(4, 2, requires_grad=True)
+    target = torch.tensor([[0.01, 0.0], [0.1, 0.0], [0.4, 0.0], [1.6, 0.0]])
+    (plain,) = torch.autograd.grad(off_by(expected, target, RehearsalConfig()).sum(), expected)
+    (doubting,) = torch.autograd.grad(off_by(expected, target, RehearsalConfig(doubtful=4)).sum(), expected)
+    share = doubting[:, 0] / plain[:, 0]
+    assert share[0] > 0.98 and (share.diff() < 0).all()
+    assert share[-1] < 0.15     # another thing, on the other side of the picture
 
 
 def test_a_hidden_reading_without_a_target_teaches_nothing() -> None:
