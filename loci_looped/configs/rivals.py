@@ -311,6 +311,14 @@ RIVALS: dict[str, RunConfig] = {
         curriculum=CropCurriculum(updates=6_000, length=2, longer_by=2, longer_every=4_500, longest=4),
         loss=SaviLoss(on_black=True, balanced=True), validate_every=1_500,
     ),
+    # For sensory interruptions, where it has to paint whole pictures as everybody does; six objects and the table.
+    "savi-collide-small": SaviTraining(
+        name="savi-collide-small", model=dataclasses.replace(SAVI["savi-small"], slots=7),
+        data=DataConfig(world="collide", batch=4, clips=400, stride=2),
+        optimiser=_adam(2e-3, 1.0, warm_start=200, final_share=0.02),
+        curriculum=CropCurriculum(updates=5_000, length=4, longer_by=2, longer_every=3_000, longest=6, blackout=0.2),
+        loss=SaviLoss(balanced=True), validate_every=1_250,
+    ),
     "gswm-small": GswmTraining(
         name="gswm-small", model=GSWM["gswm-small"], data=_ADEPT_SMALL,
         optimiser=_adam(1e-3, 1.0, warm_start=100),
@@ -334,6 +342,7 @@ ABOUT: dict[str, str] = {
     "loci-v1": "the forerunner Loci-v1 in the paper's size, for GPUs",
     "loci-v1-small": "Loci-v1 on the clips of adept-small, on one CPU core in as many minutes",
     "savi-small": "SAVi on the clips of adept-small, on one CPU core in as many minutes",
+    "savi-collide-small": "SAVi on the colliding objects of clevrer-small, a fifth of the frames black",
     "gswm-small": "G-SWM likewise, on square frames",
     "gswm-balls-small": "G-SWM on bouncing balls, on one CPU core in as many minutes",
 }
