@@ -1,12 +1,13 @@
-"""Train the small rivals as honestly as ours: the clips and core-minutes of adept-small, and twice as many; two seeds.
+"""Train the small rivals as honestly as ours: the clips and core-minutes of our network of that world; two seeds.
 
     python tools/rivals.py --list       only say what would be run
     python tools/rivals.py              train what is missing, measure all runs on validation scenes
     python tools/rivals.py savi-small   the same for one of them
+    python tools/rivals.py --budgets 1 2        twice as many updates as well
     python tools/rivals.py --table docs/figures/rivals/*.json
                                         a table of what `loci evaluate --json` wrote for one experiment
 
-Every run is one `loci train`, which goes on where it was stopped, and one `loci evaluate` on 64 validation scenes. The
+Every run is one `loci train`, which goes on where it was stopped, and one `loci evaluate` on validation scenes. The
 best run of each rival is then told with the commands that measure it on test scenes and ship it: those are typed by
 hand, once.
 """
@@ -28,11 +29,36 @@ from loci_looped.evaluation.report.tables import called
 from loci_looped.inference.networks import CONFIG, INSIDE_RUN
 from loci_looped.utils.errors import LociError
 
-RIVALS = ("savi-small", "loci-v1-small", "gswm-small")
 SEEDS = (0, 1)
-BUDGETS = (1, 2)
-"""As multiples of the recipe's updates, which take as many core-minutes as adept-small."""
-SCENES = ("--scenes", "64", "--movers", "2", "--seed", "1000")
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What is measured of a rival's runs on validation scenes, and what decides between them."""
+
+    experiment: str
+    scenes: str             # as `loci evaluate` takes them
+    best_by: str
+    lowest: bool = False    # is less of it better?
+    told: tuple[str, ...] = ()
+    condition: tuple[str, ...] = ()
+
+
+TRACKING = Measured(
+    "tracking", "--scenes 64 --movers 2 --seed 1000", "mota",       # neither looking away nor guessing improves it
+    told=("error_visible", "error_occluded", "successful", "movers_found"),
+)
+RIVALS = {
+    "savi-small": TRACKING, "loci-v1-small": TRACKING, "gswm-small": TRACKING,
+    "savi-collide-small": Measured(
+        "interruptions", "--scenes 16 --seed 1000 --probabilities 0.2 --no-lpips", "fg_ari", told=("psnr", "ari"),
+        condition=("0.2", "visible"),
+    ),
+    "gswm-balls-small": Measured(
+        "imagination", "--scenes 16 --seed 1000 --modes imagine", "distance_sum", lowest=True,
+        told=("percept_error", "failed"),
+    ),
+}
 
 
 @dataclass(frozen=True)
@@ -61,20 +87,26 @@ class Run:
         return words if self.budget == 1 else [*words, "--curriculum.updates", str(updates)]
 
     def measuring(self) -> list[str]:
-        return ["evaluate", str(self.folder), "--experiment", "tracking", *SCENES, "--json", str(self.results)]
+        measured = RIVALS[self.rival]
+        return ["evaluate", str(self.folder), "--experiment", measured.experiment, *measured.scenes.split(),
+                "--json", str(self.results)]
 
     def still_to_do(self) -> list[list[str]]:
         return ([] if self.is_trained else [self.training()]) + ([] if self.results.is_file() else [self.measuring()])
 
     def figures(self) -> dict[str, float | None]:
-        rows = read_results(self.results).rows
-        wanted = ("error_visible", "error_occluded", "successful", "movers_found", "mota")
-        return {row.metric: row.value for row in rows if row.metric in wanted}
+        measured, found = RIVALS[self.rival], read_results(self.results)
+        wanted = (*measured.told, measured.best_by)
+        return {
+            row.metric: row.value for row in found.rows
+            if row.metric in wanted and (not measured.condition or row.condition == measured.condition)
+        }
 
-
-def best(runs: list[Run]) -> Run:
-    """By MOTA, which neither looking away nor guessing everywhere improves."""
-    return max(runs, key=lambda run: run.figures().get("mota") or float("-inf"))
+    def quality(self) -> float:
+        """What decides between the runs of a rival; larger is better."""
+        measured = RIVALS[self.rival]
+        value = self.figures().get(measured.best_by)
+        return float("-inf") if value is None else -value if measured.lowest else value
 
 
 def tell(rival: str, runs: list[Run]) -> None:
@@ -82,10 +114,10 @@ def tell(rival: str, runs: list[Run]) -> None:
     for run in runs:
         told = (f"{name} {'-' if value is None else f'{value:.3g}'}" for name, value in run.figures().items())
         print(f"{run.folder}: {'  '.join(told)}")
-    chosen = best(runs)
-    print(f"the best of them by MOTA is {chosen.folder}; measure it on test scenes, once, and ship it:")
-    print(f"  loci evaluate {chosen.folder} --experiment tracking --json tracking.json")
-    print(f"  python tools/ship.py {chosen.folder} {rival} --figures tracking.json")
+    chosen, measured = max(runs, key=Run.quality), RIVALS[rival]
+    print(f"the best of them by {measured.best_by} is {chosen.folder}; measure it on test scenes, once, and ship it:")
+    print(f"  loci evaluate {chosen.folder} --experiment {measured.experiment} --json {measured.experiment}.json")
+    print(f"  python tools/ship.py {chosen.folder} {rival} --figures {measured.experiment}.json")
 
 
 COLUMNS: dict[str, tuple[tuple[str, str], ...]] = {
@@ -123,6 +155,7 @@ def table(files: Sequence[Path]) -> list[str]:
 def main(argv: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("rivals", nargs="*", choices=[*RIVALS, []], metavar="RIVAL", help=", ".join(RIVALS))
+    parser.add_argument("--budgets", type=int, nargs="+", default=[1], metavar="N", help="multiples of the updates")
     parser.add_argument("--list", action="store_true", help="only say what would be run")
     parser.add_argument("--table", type=Path, nargs="+", default=[], help="files of results: print them as a table")
     arguments = parser.parse_args(argv)
@@ -134,7 +167,7 @@ def main(argv: list[str] | None = None) -> int:
             return 2
         return 0
     for rival in arguments.rivals or RIVALS:
-        runs = [Run(rival, seed, budget) for budget in BUDGETS for seed in SEEDS]
+        runs = [Run(rival, seed, budget) for budget in arguments.budgets for seed in SEEDS]
         for run in runs:
             for words in run.still_to_do():
                 print(shlex.join(["loci", *words]), flush=True)

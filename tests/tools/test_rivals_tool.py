@@ -27,10 +27,10 @@ def rivals(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> ModuleType:
 
 
 def test_two_seeds_and_two_budgets_of_each(rivals: ModuleType, capsys: pytest.CaptureFixture[str]) -> None:
-    assert rivals.main(["--list"]) == 0
+    assert rivals.main(["--list", "--budgets", "1", "2"]) == 0
     lines = [line.split() for line in capsys.readouterr().out.splitlines()]
     trained = [words for words in lines if words[1] == "train"]
-    assert len(trained) == 3 * 2 * 2 and len(lines) == 2 * len(trained)
+    assert len(trained) == 5 * 2 * 2 and len(lines) == 2 * len(trained)
     for words in trained:
         line = train.split_line(words[2:])
         assert line.recipe is not None
@@ -50,7 +50,16 @@ def test_the_best_run_is_that_with_the_highest_mota(rivals: ModuleType, monkeypa
     runs = [rivals.Run("savi-small", seed, 1) for seed in (0, 1, 2)]
     motas = {0: None, 1: -0.2, 2: -0.5}
     monkeypatch.setattr(rivals.Run, "figures", lambda run: {"mota": motas[run.seed]})
-    assert rivals.best(runs).seed == 1
+    assert max(runs, key=rivals.Run.quality).seed == 1
+
+
+def test_of_balls_the_best_run_drifts_least(
+    rivals: ModuleType, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    runs = [rivals.Run("gswm-balls-small", seed, 1) for seed in (0, 1)]
+    monkeypatch.setattr(rivals.Run, "figures", lambda run: {"distance_sum": (0.9, 0.4)[run.seed]})
+    rivals.tell("gswm-balls-small", runs)
+    assert "the best of them by distance_sum is runs/gswm-balls-small-seed1" in capsys.readouterr().out
 
 
 def test_a_table_says_what_the_files_hold(rivals: ModuleType, capsys: pytest.CaptureFixture[str]) -> None:
