@@ -40,7 +40,7 @@ _LEARNT = dataclasses.replace(
     gate=dataclasses.replace(_SMALL.gate, l0_weight=0.0),
     extensions=dataclasses.replace(
         _SMALL.extensions, rules=Rules(), innovation=30.0, identity_start=True, forgets=True, open_until_bound=True,
-        patience=20, border=0.1, binds_in_sight=0.2, keeps_clear=6,
+        patience=20, binds_in_sight=0.2, keeps_clear=6,
     ),
 )
 
