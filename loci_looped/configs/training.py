@@ -66,6 +66,8 @@ class OptimiserConfig:
     decay_every: int = 100_000
     final_share: float = 1.0
     """Cosine decay over the whole run, down to this share of the learning rate; 1 is off."""
+    again: tuple[tuple[int, float], ...] = ()
+    """(update, share): there the cosine is at its end, and another one begins at this share of the learning rate."""
     warm_start: int = 100
     """"adamw": the learning rate rises over so many updates; rectified Adam does that by itself."""
     initial_factor: float = 30.0

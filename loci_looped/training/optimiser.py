@@ -95,14 +95,20 @@ def build_optimiser(groups: list[dict[str, Any]], config: OptimiserConfig) -> to
 
 
 def learning_rate(config: OptimiserConfig, update: int, updates: int) -> float:
-    """Steps (each with its own decay), then the cosine."""
+    """Steps (each with its own decay), then the cosine, or the newest of them."""
     base, since = config.learning_rate, 0
     for start, rate in config.steps:
         if update >= start:
             base, since = rate, start
     base *= config.decay ** ((update - since) // config.decay_every)
-    progress = min(1.0, update / max(1, updates))
-    base *= config.final_share + (1 - config.final_share) * (1 + math.cos(math.pi * progress)) / 2
+    begin, share, end = 0, 1.0, updates
+    for start, smaller in config.again:
+        if update < start:
+            end = min(start, updates)
+            break
+        begin, share = start, smaller
+    progress = min(1.0, (update - begin) / max(1, end - begin))
+    base *= config.final_share + (share - config.final_share) * (1 + math.cos(math.pi * progress)) / 2
     warming = min(1.0, (update + 1) / max(1, config.warm_start)) if config.kind == "adamw" else 1.0
     return base * warming
 

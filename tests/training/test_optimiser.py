@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from typing import Any
 
@@ -116,6 +117,18 @@ def test_each_run_of_the_papers_chain_begins_with_a_fresh_optimiser(name: str, f
         optimiser.step()
         set_learning_rate(optimiser, config.optimiser, update, config.curriculum.updates)
         assert (parameter in optimiser.state) == remembers
+
+
+def test_the_cosine_may_begin_again_at_a_smaller_rate() -> None:
+    once = OptimiserConfig(kind="adamw", learning_rate=1e-3, final_share=0.1, warm_start=0)
+    twice = dataclasses.replace(once, again=((100, 0.5),))
+    assert [learning_rate(twice, update, 160) for update in range(100)] == [
+        learning_rate(once, update, 100) for update in range(100)
+    ]
+    assert learning_rate(twice, 100, 160) == pytest.approx(0.5e-3)
+    assert learning_rate(twice, 130, 160) == pytest.approx((0.1 + 0.4 / 2) * 1e-3)
+    assert learning_rate(twice, 160, 160) == pytest.approx(0.1e-3)
+    assert learning_rate(twice, 40, 80) == learning_rate(once, 40, 80)      # a run that ends before has one cosine
 
 
 def test_small_recipes_warm_up_and_end_with_the_final_share() -> None:
