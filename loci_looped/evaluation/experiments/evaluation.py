@@ -156,15 +156,16 @@ class Evaluation:
         specs = self._vanish_specs(model)
         if options.clips is None and not composition(options.scenes, options.movers).surprise:
             raise LociError("This experiment needs surprise scenes: leave --movers out and ask for more scenes.")
+        scale = self._scale(model)
         for gate in self._gates(model):
-            clips = self._watch(model, specs, gate)
+            clips = self._watch(model, specs, gate, scale)
             put_surprise(self.results, self._case("surprise", model, gate), clips)
             if options.clips is None and options.kinds:
                 pairs = all_pairs(options.pairs, model.frame, options.seed, options.kinds)
                 self.scored += put_violations(
                     self.results, self._case("violations", model, gate), model, gate, pairs, batch=options.batch,
                     workers=options.workers, on_progress=self.on_progress, seed=options.seed,
-                    scale=self._scale(model),
+                    scale=scale,
                 )
 
     def _scale(self, model: EvaluatedModel) -> SurpriseScale | None:
@@ -306,9 +307,12 @@ class Evaluation:
             )
         return specs
 
-    def _watch(self, model: EvaluatedModel, specs: Sequence[AnyClipSpec], gate: GateKind) -> list[ScoredClip]:
+    def _watch(
+        self, model: EvaluatedModel, specs: Sequence[AnyClipSpec], gate: GateKind, scale: SurpriseScale | None = None
+    ) -> list[ScoredClip]:
         clips, failures = watch_and_score(
-            model, specs, gate, batch=self.options.batch, workers=self.options.workers, on_progress=self.on_progress
+            model, specs, gate, batch=self.options.batch, workers=self.options.workers, on_progress=self.on_progress,
+            scale=scale,
         )
         for sentence in failures:
             self.results.fail(sentence)

@@ -120,6 +120,9 @@ def _surprise(results: Results) -> list[Table]:
     for case in results.cases("surprise", "vanished_slots"):
         tables.append((f"{case.model}, {case.gate} gate: largest slot error, vanished against control",
                        ["window", "vanished", "control", "t", "p, one-sided", "n"], _windows(results, case)))
+        if any(results.find(case.under(name, "bits"), "t") for name in WINDOWS):
+            headings = ["window", "vanished", "control", "t", "p, one-sided", "n"]
+            tables.append(("The same of surprise in bits", headings, _windows(results, case, "bits")))
         rows = []
         for name, words in CORRELATIONS.items():
             own = case.under(f"correlation_{name}")
@@ -135,10 +138,10 @@ def _surprise(results: Results) -> list[Table]:
     return tables
 
 
-def _windows(results: Results, case: Case) -> Cells:
+def _windows(results: Results, case: Case, *measure: str) -> Cells:
     rows = []
     for name, words in WINDOWS.items():
-        own = case.under(name)
+        own = case.under(name, *measure)
         n = ", ".join(count(results.find(own, f"n_{side}")) for side in ("vanished", "control"))
         rows.append([
             words, cell(results.find(own, "vanished_peak"), True), cell(results.find(own, "control_peak"), True),

@@ -32,6 +32,7 @@ WINDOWS = {"reappearance": REAPPEARANCE, "screen_falls": SCREEN_FALLS}
 WELCH = f"{PROTOCOL}+welch"
 PER_SLOT = f"{PROTOCOL}+per-slot"          # as released: two slots on one object count twice
 CORRELATION = f"{PROTOCOL}+per-frame-correlation"
+IN_BITS = f"{PROTOCOL}+in-bits"            # the same test of calibrated surprise (inference/surprise.py)
 
 
 def put_surprise(results: Results, case: Case, clips: Sequence[ScoredClip]) -> None:
@@ -45,6 +46,8 @@ def put_surprise(results: Results, case: Case, clips: Sequence[ScoredClip]) -> N
     results.put(case, "control_slots", len(stayed), PROTOCOL)
     for name, window in WINDOWS.items():
         _put_window(results, case.under(name), window, gone, stayed)
+        if all(clip.recording.surprise is not None for clip in clips):
+            _put_bits(results, case.under(name, "bits"), window, gone, stayed)
     _put_correlations(results, case, gone, stayed)
     for name, chosen in (("vanished", gone), ("control", stayed)):
         _put_curves(results, case.under(name), chosen)
@@ -83,9 +86,18 @@ def _errors(row: SlotRow) -> Floats:
     return clip.recording.slot_errors[:-1, slot]
 
 
-def _peaks(rows: Sequence[SlotRow], window: Window) -> tuple[Floats, list[Hashable]]:
+def _bits(row: SlotRow) -> Floats:
+    """(T - 1,) bits about the slot's object, of the frame that its error is about; a slot that let go says nothing."""
+    clip, slot = row
+    assert clip.recording.surprise is not None
+    return np.where(clip.recording.present, clip.recording.surprise, 0.0)[1:, slot]
+
+
+def _peaks(
+    rows: Sequence[SlotRow], window: Window, series: Callable[[SlotRow], Floats] = _errors
+) -> tuple[Floats, list[Hashable]]:
     """The peak of each slot, and the name of the object it belongs to."""
-    peaks = np.array([float(peak(_errors(row), window)) for row in rows])
+    peaks = np.array([float(peak(series(row), window)) for row in rows])
     names: list[Hashable] = [
         (clip.set, clip.source, clip.seed, int(clip.object_of_slot()[slot])) for clip, slot in rows
     ]
@@ -108,6 +120,19 @@ def _put_window(
     _put_test(results, case, PROTOCOL, lambda: compare(vanished, control))
     _put_test(results, case.under("welch"), WELCH, lambda: t_test(vanished, control, equal_variances=False))
     _put_test(results, case.under("per_slot"), PER_SLOT, lambda: compare(gone_peaks, stayed_peaks))
+
+
+def _put_bits(
+    results: Results, case: Case, window: Window, gone: Sequence[SlotRow], stayed: Sequence[SlotRow]
+) -> None:
+    """The paper's test of calibrated surprise instead of the slot error."""
+    try:
+        sides = [mean_over_networks(*_peaks(rows, window, _bits)) for rows in (gone, stayed)]
+    except LociError:                           # said about the slot error already
+        return
+    for name, values in zip(("vanished", "control"), sides, strict=True):
+        results.put(case, f"{name}_peak", moments(values), IN_BITS, "bits")
+    _put_test(results, case, IN_BITS, lambda: compare(sides[0], sides[1]))
 
 
 def _put_test(results: Results, case: Case, protocol: str, test: Callable[[], TTest]) -> None:

@@ -1,9 +1,8 @@
 """Matched pairs: of two clips that differ by one impossible event behind a screen, which surprises the network more?
 
 Chance is one half. Surprise in bits (`inference/surprise.py`) is judged by its largest value from the event on, and by
-the sum of all bits beyond the first, which also hears what goes on for a while; one bit is what every second ordinary
-film reaches. Beside it the errors, both by their largest value: the paper's slot error over all slots that hold no
-screen, and the error of the whole predicted frame.
+the sum of all bits, which also hears what goes on for a while. Beside it the errors, both by their largest value: the
+paper's slot error over all slots that hold no screen, and the error of the whole predicted frame.
 """
 
 from __future__ import annotations
@@ -28,11 +27,9 @@ from loci_looped.model import GateKind
 from loci_looped.utils.errors import LociError
 
 PROTOCOLS = {
-    "bits": "violations/sum-of-bits-beyond-one-from-event", "peak": "violations/peak-bits-from-event",
+    "bits": "violations/sum-of-bits-from-event", "peak": "violations/peak-bits-from-event",
     "slot": "violations/peak-slot-error-from-event", "frame": "violations/peak-frame-error-from-event",
 }
-USUAL = 1.0
-"""Bits that every second ordinary film reaches."""
 
 
 @dataclass(frozen=True)
@@ -97,7 +94,7 @@ def surprise(clip: ScoredClip, violation: ScoredClip, measure: str) -> float:
     if measure in ("bits", "peak"):
         assert said.surprise is not None and said.unexpected is not None
         bits = np.maximum(np.where(said.present, said.surprise, 0.0).max(axis=1), said.unexpected)[event:]
-        return float(bits.max() if measure == "peak" else np.maximum(bits - USUAL, 0).sum())
+        return float(bits.max() if measure == "peak" else np.maximum(bits, 0).sum())
     if said.slot_errors is None or said.frame_errors is None:
         raise LociError("Surprise needs a predicted frame, but this model predicts none: evaluate a network instead.")
     if measure == "frame":
