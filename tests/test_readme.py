@@ -46,7 +46,7 @@ def test_every_row_of_the_results_has_its_command() -> None:
     assert table is not None
     for row in table.group(1).splitlines():
         (command,) = commands(row)
-        assert command[1] == "evaluate" and command[command.index("--seed") + 1] == "500", row
+        assert command[1] == "evaluate" and command[command.index("--seed") + 1] == "600", row
 
 
 def test_figures_are_those_that_the_commands_gave() -> None:

@@ -38,12 +38,12 @@ FOLDER = Path("runs") / "ablation"
 DOCUMENT = Path(__file__).parents[1] / "docs" / "decisions.md"
 PICTURES = RECIPES[RECIPE].rehearsal.rounds_at[0]
 """With pictures, before anything is rehearsed; here nothing is seen afterwards."""
-ROUNDS, UPDATES = 3, 150
+ROUNDS, UPDATES = 2, 100
 BUDGET = (
     "--curriculum.updates", str(PICTURES), "--rehearsal.updates", str(UPDATES), "--rehearsal.rounds-at",
     *(str(PICTURES),) * ROUNDS,
 )
-SCENES = ("--scenes", "64", "--movers", "2", "--seed", "1000")
+SCENES = ("--scenes", "32", "--movers", "2", "--seed", "1000")
 
 NOISE, DRAWS, SEES = 0, RECIPES[RECIPE].curriculum.still_until, PICTURES
 """Where a run may begin: at the start, where slots can draw, or where the network can see and begins to rehearse."""

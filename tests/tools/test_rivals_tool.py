@@ -70,7 +70,7 @@ def test_a_table_says_what_the_files_hold(rivals: ModuleType, capsys: pytest.Cap
     found = {row["metric"]: row["value"] for row in json.loads(stored.read_text())["rows"]}
     assert float(row[2]) == pytest.approx(found["error_visible"], rel=0.01)
     assert float(row[7]) == pytest.approx(found["false_positives_per_frame"], rel=0.01)
-    assert "- `loci evaluate kalman --scenes 50 --movers 2 --seed 500`" in told
+    assert "- `loci evaluate kalman --scenes 50 --movers 2 --seed 600`" in told
     assert rivals.main(["--table", "nothing.json"]) == 2 and "nothing.json" in capsys.readouterr().err
 
 

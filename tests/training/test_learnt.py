@@ -7,7 +7,12 @@ import torch
 
 import loci_looped
 from loci_looped.configs.extensions import Rules
+from loci_looped.configs.scenes import FIRST_VALIDATION_SEED
 from loci_looped.data.clip import Clip
+from loci_looped.data.store.clip_spec import ClipSpec
+from loci_looped.evaluation.evaluated_model import open_model
+from loci_looped.evaluation.experiments.openings import openings_by_occlusion
+from loci_looped.evaluation.experiments.scoring import watch_and_score
 from loci_looped.model import LociLooped
 from loci_looped.training.validation import Validation, validate, validation_clips
 
@@ -36,8 +41,13 @@ def test_it_keeps_hidden_movers_in_mind(as_learnt: Validation) -> None:
     assert as_learnt.successful >= 85 and as_learnt.occluded_error < 6
 
 
-def test_the_gate_has_learnt_when_to_believe_its_eyes(as_learnt: Validation) -> None:
-    assert as_learnt.position_gate_visible > 0.3 and as_learnt.position_gate_hidden < 0.1
+def test_the_gate_has_learnt_when_to_believe_its_eyes(network: LociLooped) -> None:
+    """Open for what is in plain sight, shut for what is hidden, and less and less open between."""
+    films = [ClipSpec("vanish-control", FIRST_VALIDATION_SEED + number, network.config.frame) for number in range(8)]
+    scored, _ = watch_and_score(open_model("adept-learnt"), films, "learned")
+    position = {name: float(openings[:, 1].mean()) for name, openings in openings_by_occlusion(scored)}
+    assert position["0"] > 0.3 and position["1"] < 0.1
+    assert position["0"] > position["0.2-0.4"] > position["0.6-0.8"]
 
 
 def test_the_learnt_gate_is_worth_more_than_the_rule_of_visibility(

@@ -152,6 +152,29 @@ def test_a_ball_that_does_not_come_back_is_a_surprise() -> None:
     assert errors.y[10] < 0.01 < 0.1 < errors.y[45]      # type: ignore[operator]
 
 
+def test_the_same_tests_of_bits_hear_only_slots_that_are_there() -> None:
+    clips = watched(clairvoyant(pale), controls=6, surprises=5)
+    silent = results()
+    put_surprise(silent, M, clips)
+    assert silent.value(M.under("reappearance", "bits"), "t") is None      # nobody told any bits
+
+    def told(clip: ScoredClip, bits: float) -> ScoredClip:
+        said = clip.recording
+        surprise = np.zeros_like(said.slot_errors)
+        surprise[40:46] = bits + 0.1 * (clip.seed or 0)
+        present = said.present.copy()
+        present[48:] = False                                # they have let go by the time the screen falls
+        surprise[48:] = 15
+        return dataclasses.replace(clip, recording=dataclasses.replace(said, surprise=surprise, present=present))
+
+    found = results()
+    put_surprise(found, M, [told(clip, 6.0 if clip.set == "surprise" else 1.0) for clip in clips])
+    window, later = M.under("reappearance", "bits"), M.under("screen_falls", "bits")
+    assert found.value(window, "vanished_peak") == pytest.approx(6.8)
+    assert found.value(window, "p_one_sided") < 1e-3         # type: ignore[operator]
+    assert found.value(later, "vanished_peak") == 0
+
+
 def test_in_a_matched_pair_the_violation_surprises_more() -> None:
     usual = watched(controls=1)[0]
     strange = watch_and_score(clairvoyant(), [spec_of(clip_of(0, surprise=True))], "learned")[0][0]
