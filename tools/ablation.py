@@ -38,10 +38,10 @@ FOLDER = Path("runs") / "ablation"
 DOCUMENT = Path(__file__).parents[1] / "docs" / "decisions.md"
 PICTURES = RECIPES[RECIPE].rehearsal.rounds_at[0]
 """With pictures, before anything is rehearsed; here nothing is seen afterwards."""
-ROUNDS, UPDATES = 2, 100
+ROUNDS, UPDATES, CLIPS = 2, 150, 104
 BUDGET = (
-    "--curriculum.updates", str(PICTURES), "--rehearsal.updates", str(UPDATES), "--rehearsal.rounds-at",
-    *(str(PICTURES),) * ROUNDS,
+    "--curriculum.updates", str(PICTURES), "--rehearsal.updates", str(UPDATES), "--rehearsal.clips", str(CLIPS),
+    "--rehearsal.rounds-at", *(str(PICTURES),) * ROUNDS,
 )
 SCENES = ("--scenes", "32", "--movers", "2", "--seed", "1000")
 
@@ -261,10 +261,12 @@ def table(rows: list[Row], before: str) -> str:
     missing = [row.name for row in rows if lines_of[row] is None]
     lines = [
         f"Written by `python tools/ablation.py`. Every row is `loci train {RECIPE} {shlex.join(BUDGET)}`: {ROUNDS} "
-        f"rounds of {UPDATES} rehearsals, where the recipe has {len(RECIPES[RECIPE].rehearsal.rounds_at)} of "
-        f"{RECIPES[RECIPE].rehearsal.updates} and sees again between them, with some fields changed, then "
+        f"rounds of {UPDATES} rehearsals and {CLIPS} clips, where the recipe has "
+        f"{len(RECIPES[RECIPE].rehearsal.rounds_at)} of {RECIPES[RECIPE].rehearsal.updates} and "
+        f"{RECIPES[RECIPE].rehearsal.clips} and sees again between them, with some fields changed, then "
         f"`loci evaluate RUN {shlex.join(SCENES)}` with the gate that is named or the learned "
-        "one: 64 validation scenes, not the test seeds. `python tools/ablation.py --list` prints every command. "
+        f"one: {SCENES[1]} validation scenes, not the test seeds. "
+        "`python tools/ablation.py --list` prints every command. "
         f"Changes are made at update {SEES}, where rehearsal begins, in a branch of the unchanged run of that seed. "
         "Errors are in percent of the diagonal, with the 95 % intervals of `loci evaluate`; *tracked* are the movers "
         "whose slot is still with them when they are last seen, of those that were found.",

@@ -168,18 +168,25 @@ def _rollout(found: Sequence[Results]) -> Table | None:
     )
 
 
+def _two_tests(results: Results, case: Case, *measure: str) -> list[str]:
+    """t, p and counts of both windows, of the slot error or of another measure."""
+    cells = []
+    for window in ("reappearance", "screen_falls"):
+        own = case.under(window, *measure)
+        n = (count(results.find(own, f"n_{side}")) for side in ("vanished", "control"))
+        cells += [t_value(results, own), probability(results.find(own, "p_one_sided")), " / ".join(n)]
+    return cells
+
+
 def _surprise(found: Sequence[Results]) -> Table | None:
     rows = []
     for results in found:
         for case in results.cases("surprise", "vanished_slots"):
-            cells = []
-            for window in ("reappearance", "screen_falls"):
-                own = case.under(window)
-                n = (count(results.find(own, f"n_{side}")) for side in ("vanished", "control"))
-                cells += [t_value(results, own), probability(results.find(own, "p_one_sided")), " / ".join(n)]
-            cells += [cell(results.find(case.under(f"correlation_{name}"), "r"))
-                      for name in ("slot_error", "visible_mask")]
-            rows.append([called(case), *cells])
+            rows.append([called(case), *_two_tests(results, case), *(
+                cell(results.find(case.under(f"correlation_{name}"), "r")) for name in ("slot_error", "visible_mask")
+            )])
+            if results.find(case.under("reappearance", "bits"), "t") is not None:
+                rows.append([f"{called(case)}, in bits", *_two_tests(results, case, "bits"), "–", "–"])
     if not rows:
         return None
     theirs = []
@@ -213,7 +220,7 @@ def _violations(found: Sequence[Results]) -> Table | None:
         ["violation", "model", *MEASURES, "pairs"],
         [Group("Share with its 95 % bootstrap interval", rows)],
         "Two films are equal until something impossible happens behind the screen in one of them. From that moment on: "
-        "surprise in bits (one ordinary film in 2^b holds something as unusual), all of it beyond one bit, and where "
+        "surprise in bits (one ordinary film in 2^b holds something as unusual), all of it, and where "
         "it is largest; and the largest error of a slot that holds no screen, or of the whole predicted frame.",
         **_sourced(found, "violations"),
     )
