@@ -8,7 +8,7 @@
 
 The table goes into docs/decisions.md, between the lines that mark its place.
 
-Every row is `loci train adept-learnt` with fewer and shorter rounds of rehearsal and some fields changed, and then
+Every row is `loci train adept-learnt` with fewer rounds of rehearsal and some fields changed, and then
 `loci evaluate` on validation scenes. Rehearsal does not touch what came before it, so switches are changed in a branch
 of the unchanged run where it begins, and so can the unchanged run be a branch of any run of the recipe. Whatever stops
 this tool, calling it again goes on where it was.
@@ -38,11 +38,8 @@ FOLDER = Path("runs") / "ablation"
 DOCUMENT = Path(__file__).parents[1] / "docs" / "decisions.md"
 PICTURES = RECIPES[RECIPE].rehearsal.rounds_at[0]
 """With pictures, before anything is rehearsed; here nothing is seen afterwards."""
-ROUNDS, UPDATES, CLIPS = 2, 150, 104
-BUDGET = (
-    "--curriculum.updates", str(PICTURES), "--rehearsal.updates", str(UPDATES), "--rehearsal.clips", str(CLIPS),
-    "--rehearsal.rounds-at", *(str(PICTURES),) * ROUNDS,
-)
+ROUNDS = 1
+BUDGET = ("--curriculum.updates", str(PICTURES), "--rehearsal.rounds-at", *(str(PICTURES),) * ROUNDS)
 SCENES = ("--scenes", "32", "--movers", "2", "--seed", "1000")
 
 NOISE, DRAWS, SEES = 0, RECIPES[RECIPE].curriculum.still_until, PICTURES
@@ -260,10 +257,9 @@ def table(rows: list[Row], before: str) -> str:
                 else known.get((f"| {label(row)}", str(row.seed))) for row in rows}
     missing = [row.name for row in rows if lines_of[row] is None]
     lines = [
-        f"Written by `python tools/ablation.py`. Every row is `loci train {RECIPE} {shlex.join(BUDGET)}`: {ROUNDS} "
-        f"rounds of {UPDATES} rehearsals and {CLIPS} clips, where the recipe has "
-        f"{len(RECIPES[RECIPE].rehearsal.rounds_at)} of {RECIPES[RECIPE].rehearsal.updates} and "
-        f"{RECIPES[RECIPE].rehearsal.clips} and sees again between them, with some fields changed, then "
+        f"Written by `python tools/ablation.py`. Every row is `loci train {RECIPE} {shlex.join(BUDGET)}`: the first "
+        f"{ROUNDS} of the recipe's {len(RECIPES[RECIPE].rehearsal.rounds_at)} rounds of rehearsal, and nothing is seen "
+        "after it, with some fields changed, then "
         f"`loci evaluate RUN {shlex.join(SCENES)}` with the gate that is named or the learned "
         f"one: {SCENES[1]} validation scenes, not the test seeds. "
         "`python tools/ablation.py --list` prints every command. "
