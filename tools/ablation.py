@@ -71,9 +71,6 @@ SWITCHES = (
     Switch("binds_in_sight", "newcomers bind whatever they can show", "--model.extensions.binds-in-sight 0"),
     Switch("border", "what should be seen at the border and is not has left", "--model.extensions.border 0.1"),
     Switch("attention", "slots do not hear each other", "--model.transition.no-attention", NOISE),
-    Switch("rules", "built-in velocity instead of learnt dynamics",
-           "--model.extensions.innovation 0 --model.extensions.rules.displacement "
-           "--model.extensions.rules.inertia 1 --model.extensions.rules.deviation 0.002"),
     Switch("backward", "back-propagation through one step", "--rehearsal.backward 1"),
     Switch("doubtful", "all targets are believed, however far off", "--rehearsal.doubtful 0"),
     Switch("longest_gap", "all targets count alike", "--rehearsal.longest-gap 1"),

@@ -198,6 +198,13 @@ class TrainConfig(RunConfig):
     learns: Literal["everything", "details"] = "everything"
     """"details": of a network that has grown out of another only what level 2 adds to its pictures (`--refine`)."""
 
+    def __post_init__(self) -> None:
+        if self.rehearsal.rounds and self.model.extensions.rules.displacement:
+            raise LociError(
+                "model.extensions.rules.displacement reads off masks how far things moved, but rehearsal has no "
+                "pictures: leave one of them out (rehearsal.rounds_at, or the rule)."
+            )
+
     @property
     def kind(self) -> str:
         return "loci-looped"

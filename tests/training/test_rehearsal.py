@@ -8,6 +8,7 @@ import pytest
 import torch
 from toy_diary import NETWORK, network, straight_on
 
+from loci_looped.configs.recipes import recipe
 from loci_looped.configs.rehearsal import RehearsalConfig
 from loci_looped.training.diary import (
     Diary,
@@ -22,6 +23,7 @@ from loci_looped.training.diary import (
 from loci_looped.training.recognition import targets_of
 from loci_looped.training.rehearsal import comparable, gaps, live, off_by, opening_cost, rehearse
 from loci_looped.training.rollout import roll_out_errors
+from loci_looped.utils.errors import LociError
 
 SILENT = 1e-6
 """GateL0RD's pressure on open gates is a gradient of its own, of about 1e-8 here, wherever a step was taken."""
@@ -242,3 +244,11 @@ def test_a_window_keeps_the_last_frame_from_teaching_the_first() -> None:
     live(model, diary, nobody(diary), learned=False, backward=5).expected.position[-1].sum().backward()
     assert places.grad is not None
     assert (places.grad[:15].abs() < SILENT).all() and (places.grad[15:].abs() > 0.01).any()
+
+
+def test_a_rule_that_needs_masks_cannot_be_rehearsed() -> None:
+    learnt = recipe("adept-learnt")
+    rules = dataclasses.replace(learnt.model.extensions.rules, displacement=True)
+    model = dataclasses.replace(learnt.model, extensions=dataclasses.replace(learnt.model.extensions, rules=rules))
+    with pytest.raises(LociError, match="rehearsal has no pictures"):
+        dataclasses.replace(learnt, model=model)
