@@ -249,6 +249,7 @@ def test_a_window_keeps_the_last_frame_from_teaching_the_first() -> None:
 def test_a_rule_that_needs_masks_cannot_be_rehearsed() -> None:
     learnt = recipe("adept-learnt")
     rules = dataclasses.replace(learnt.model.extensions.rules, displacement=True)
-    model = dataclasses.replace(learnt.model, extensions=dataclasses.replace(learnt.model.extensions, rules=rules))
+    extensions = dataclasses.replace(learnt.model.extensions, rules=rules, innovation=0.0)
+    model = dataclasses.replace(learnt.model, extensions=extensions)
     with pytest.raises(LociError, match="rehearsal has no pictures"):
         dataclasses.replace(learnt, model=model)
