@@ -17,7 +17,10 @@ from loci_looped.training.branch import LISTED
 from loci_looped.utils.errors import LociError
 
 ENOUGH = 0.5
-"""Share of the parameters that must fit; with less, little is taken over but confusion."""
+"""Share of the parameters of eyes and painter that must fit; with less, little is taken over but confusion. How things
+move is learnt anew from a few films where it does not fit; how to draw is not."""
+PERCEPTION = ("encoder.", "decoder.")
+WHOLE = {"transition", "gate"}
 
 
 @dataclass(frozen=True)
@@ -36,9 +39,10 @@ def inheritance(name: str, fresh: Mapping[str, Tensor], kind: str) -> Inheritanc
     if own.lower() != f"{kind} network":
         raise LociError(f"{name} is a {own}, but this recipe trains a {kind} network: its weights do not fit.")
     theirs = network.state_dict()
-    fits = {key for key, value in fresh.items() if key in theirs and theirs[key].shape == value.shape}
-    taken = sum(fresh[key].numel() for key in fits)
-    if taken < ENOUGH * sum(value.numel() for value in fresh.values()):
+    same = {key for key, value in fresh.items() if key in theirs and theirs[key].shape == value.shape}
+    fits = _whole_parts(same, fresh)
+    perception = {key: value.numel() for key, value in fresh.items() if key.startswith(PERCEPTION)}
+    if sum(size for key, size in perception.items() if key in fits) < ENOUGH * sum(perception.values()):
         raise LociError(
             f"Too little of {name} fits the network of this run: it is of another make. Use the recipe that {name} was "
             "trained with, and the same --model fields."
@@ -48,3 +52,9 @@ def inheritance(name: str, fresh: Mapping[str, Tensor], kind: str) -> Inheritanc
     told = f"It begins with the weights of {name}; its curriculum begins anew."
     weights = {key: theirs[key] if key in fits else value for key, value in fresh.items()}
     return Inheritance(name, weights, f"{told} Untrained as yet: {listed}." if rest else told)
+
+
+def _whole_parts(fits: set[str], fresh: Mapping[str, Tensor]) -> set[str]:
+    """Of a transition or a gate all weights are taken or none: half of what has been learnt about motion is noise."""
+    broken = {key.partition(".")[0] for key in set(fresh) - fits} & WHOLE
+    return {key for key in fits if key.partition(".")[0] not in broken}

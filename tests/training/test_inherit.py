@@ -62,6 +62,17 @@ def test_what_does_not_fit_stays_untrained_and_is_named(tiny: TrainConfig, tmp_p
     assert found.weights[name] is fresh[name] and f"Untrained as yet: {name}." in found.sentence
 
 
+def test_half_a_transition_is_not_taken_over(tiny: TrainConfig, tmp_path: Path) -> None:
+    elder = _network(tiny, tmp_path / "elder")
+    fresh = LociLooped(tiny.model).state_dict()
+    name = next(key for key in fresh if key.startswith("transition."))
+    fresh[name] = torch.zeros(3, 1, 4, 1, 5)
+    found = inheritance(str(elder), fresh, "loci-looped")
+    theirs = load(elder).state_dict()
+    for key, value in found.weights.items():
+        assert (value is fresh[key]) if key.startswith("transition.") else torch.equal(value, theirs[key])
+
+
 def test_a_network_of_another_make_or_kind_is_refused(tiny: TrainConfig, changed: Change, tmp_path: Path) -> None:
     wide = dataclasses.replace(tiny.model, encoder=dataclasses.replace(tiny.model.encoder, channels=40),
                                decoder=dataclasses.replace(tiny.model.decoder, channels=40), gestalt=24)

@@ -24,6 +24,7 @@ Mask = NDArray[np.bool_]            # (H, W)
 NEAR = 0.10                         # of the diagonal: the farthest a blob may be from where it is expected
 ALIKE = 60.0                        # grey levels between mean colours of the same thing
 LONGEST_GAP = 60                    # frames for which a thing may be out of sight
+RECENT = 12                         # frames that tell what colour a thing has
 LARGE_ENOUGH = 16                   # pixels of a thing whose way can be told
 PASSED = 2                          # frames in which something may be seen on an occluder, by mistake
 SURE = 2                            # so many frames must show that a pixel hides something
@@ -125,7 +126,7 @@ def trails(frames: NDArray[np.uint8], front: Mask) -> list[Trail]:
         pairs = sorted(
             (float(np.linalg.norm(trail[-1].centre - blob.centre)), index, place)
             for index, trail in enumerate(open_trails) for place, blob in enumerate(found)
-            if np.linalg.norm(trail[-1].colour - blob.colour) < ALIKE
+            if np.linalg.norm(_usual_colour(trail) - blob.colour) < ALIKE
         )
         taken: dict[int, int] = {}
         used: set[int] = set()
@@ -137,6 +138,11 @@ def trails(frames: NDArray[np.uint8], front: Mask) -> list[Trail]:
         open_trails = [[*open_trails[index], found[place]] for index, place in taken.items()]
         open_trails += [[blob] for place, blob in enumerate(found) if place not in used]
     return ended + [Trail(tuple(trail)) for trail in open_trails]
+
+
+def _usual_colour(trail: list[Blob]) -> NDArray[np.float64]:
+    """Not that of its last blob: from a thing to one that touches it, colours change little by little."""
+    return np.asarray(np.median([blob.colour for blob in trail[-RECENT:]], axis=0))
 
 
 def reappearances(found: list[Trail], size: Size) -> list[tuple[Trail, Trail]]:
