@@ -39,6 +39,9 @@ class RehearsalConfig:
     """Largest gradient norm."""
     gate_open: float = 0.33
     """Share of the first round's updates in which the gate is still open."""
+    unlooped: bool = False
+    """Loci-Unlooped, for comparison: the gate stays open in all rounds, in the dark too, and no slot ever imagines.
+    Pictures must not teach it either: set `curriculum.gate_from` to the end."""
     hold: float = 0.08
     """Probability per frame and slot that a window of forced imagination begins."""
     hold_from: int = 2

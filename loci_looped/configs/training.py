@@ -199,6 +199,11 @@ class TrainConfig(RunConfig):
     """"details": of a network that has grown out of another only what level 2 adds to its pictures (`--refine`)."""
 
     def __post_init__(self) -> None:
+        if self.rehearsal.unlooped and self.curriculum.gate_from < self.curriculum.updates:
+            raise LociError(
+                "rehearsal.unlooped keeps the gate open for good, but with pictures it would learn from update "
+                f"{self.curriculum.gate_from} on: set curriculum.gate_from to {self.curriculum.updates} or more."
+            )
         if self.rehearsal.rounds and self.model.extensions.rules.displacement:
             raise LociError(
                 "model.extensions.rules.displacement reads off masks how far things moved, but rehearsal has no "

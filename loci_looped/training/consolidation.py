@@ -72,6 +72,8 @@ class Consolidation:
     @property
     def gate_learns(self) -> bool:
         """At first the gate is open, so that there is something worth imagining when it may close."""
+        if self.config.unlooped:
+            return False
         return self.round > 0 or self.done >= self.config.gate_open * self.config.updates
 
     # ---------------------------------------------------------------- recording
@@ -84,7 +86,7 @@ class Consolidation:
         at the wrong place is in the diaries, too.
         """
         first, diaries, watched = self.round == 0, [], 0
-        gate: GateKind = "open" if first else "learned"
+        gate: GateKind = "open" if first or self.config.unlooped else "learned"
         count = -(-self.config.clips // clips.dataset.batch_size)
         draw = self._generator("record", self.world.rank)
         for number in range(count):
@@ -96,7 +98,7 @@ class Consolidation:
                 self.skipped += batch.frames.shape[0]
                 continue
             hold = None
-            if not first and self.config.recorded_hold:
+            if not first and self.config.recorded_hold and not self.config.unlooped:
                 shape = (length, frames.shape[0], self.model.config.slots)
                 hold = random_holds(
                     shape, self.config.recorded_hold, self.config.hold_from, self.config.hold_to, draw
@@ -149,6 +151,7 @@ class Consolidation:
             (diary.frames, diary.clips, self.model.config.slots), config.hold, config.hold_from, config.hold_to, draw
         )
         hold = shut_together(hold, config.together, config.hold_from, draw) if config.together else hold
+        hold = torch.zeros_like(hold) if config.unlooped else hold
         own = slice(self.world.rank, None, self.world.size)
         self.model.train()
         loss, parts = rehearse(

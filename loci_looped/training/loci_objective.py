@@ -76,7 +76,9 @@ class LociObjective(Objective[TrainConfig, LociLooped, Phase]):
         write_strip(network, clip, self._gate_in(phase), path, title)
 
     def _gate_in(self, phase: str) -> GateKind:
-        """What is only refined has learnt its gate before."""
+        """What is only refined has learnt its gate before; Loci-Unlooped never does."""
+        if self.config.rehearsal.unlooped:
+            return "open"
         return "learned" if self.config.learns == "details" else gate_in(phase)
 
     def diagnose(

@@ -39,6 +39,7 @@ class Lived:
 def live(
     model: LociLooped, diary: Diary, hold: Tensor, *, learned: bool, noise: float = 0.0, follows: bool = True,
     backward: int = 0, generator: torch.Generator | None = None, shut_in_the_dark: bool = False,
+    unlooped: bool = False,
 ) -> Lived:
     """Go through a diary frame by frame; `hold` (T, B, K) slots imagine, others perceive.
 
@@ -46,7 +47,7 @@ def live(
     lies where the slot looks; as the slot now looks elsewhere than when the diary was written, the reading is moved
     along as far as the thing was hidden. A reading that stayed would be a hint nobody gets. backward: gradients go
     back through so many frames; 0 is all of them. shut_in_the_dark: slots imagine in black frames, whatever the gate
-    says.
+    says. unlooped: what the open gate of Loci-Unlooped is shown enters, the dark included.
     """
     regime = Regime(learning=True, generator=generator)
     places = diary.sensed.position
@@ -57,7 +58,7 @@ def live(
         diary.sensed.gestalt.unbind(0), places.unbind(0), diary.sensed.size.unbind(0),
         diary.sensed.priority.unbind(0), strict=True,
     )]
-    if shut_in_the_dark or not learned:
+    if (shut_in_the_dark or not learned) and not unlooped:
         hold = hold | diary.dark        # an open gate would let the dark in
     listens = (~(hold & diary.bound)).to(places.dtype).unsqueeze(-1).expand(-1, -1, -1, 2).unbind(0)
     bound, looked_at, assigned = diary.bound.unbind(0), diary.looked_at.unbind(0), diary.assigned.unbind(0)
@@ -118,7 +119,7 @@ def rehearse(
     """(loss, its parts and what the gates did) of living through a diary."""
     lived = live(
         model, diary, hold, learned=learned, noise=config.noise, follows=config.follows, backward=config.backward,
-        generator=generator, shut_in_the_dark=config.dark_cost > 0,
+        generator=generator, shut_in_the_dark=config.dark_cost > 0, unlooped=config.unlooped,
     )
     targets = targets_of(diary, config)
     expected, target = lived.expected.map(lambda leaf: leaf[:-1]), targets.codes.map(lambda leaf: leaf[1:])

@@ -8,11 +8,13 @@ import pytest
 import torch
 from toy_diary import network, straight_on
 
+from loci_looped.configs.recipes import recipe
 from loci_looped.configs.rehearsal import RehearsalConfig
 from loci_looped.model import LociLooped
 from loci_looped.training.diary import FIRST_DARK, IN_THE_DARK, Diary, dark_frames, record
 from loci_looped.training.recognition import targets_of
 from loci_looped.training.rehearsal import live, rehearse
+from loci_looped.utils.errors import LociError
 
 CONFIG = RehearsalConfig(noise=0.0, mirrored=False, position_cost=0.0, gestalt_cost=0.0)
 
@@ -124,3 +126,24 @@ def test_slots_keep_their_objects_while_a_dark_diary_is_written() -> None:
     assert torch.equal(diary.sensed.position[:5], plain.sensed.position[:5])        # until then nothing differs
     assert not torch.equal(diary.sensed.gestalt[5], plain.sensed.gestalt[5]) or not torch.equal(
         diary.sensed.position[5], plain.sensed.position[5])                         # it did see something else
+
+
+def test_an_unlooped_network_lets_the_dark_in_and_its_gate_is_not_taught() -> None:
+    model, plain = network(), straight_on(clips=3)
+    dark = torch.zeros_like(plain.bound)
+    dark[6] = True
+    lived = live(model, darkened(plain, dark), torch.zeros_like(dark), learned=False, unlooped=True)
+    assert torch.equal(lived.percept.position[6], darkened(plain, dark).sensed.position[6])
+    config = dataclasses.replace(CONFIG, unlooped=True, dark_cost=1.0)
+    loss, _ = rehearse(model, darkened(plain, dark), torch.zeros_like(dark), config, learned=False, generator=None)
+    loss.backward()
+    assert all(weight.grad is None or not weight.grad.any() for weight in model.gate.parameters())
+    assert any(weight.grad is not None and weight.grad.any() for weight in model.transition.parameters())
+
+
+def test_pictures_must_not_teach_the_gate_of_an_unlooped_network() -> None:
+    recipe_of = recipe("clevrer-small")
+    unlooped = dataclasses.replace(recipe_of.rehearsal, unlooped=True)
+    early = dataclasses.replace(recipe_of.curriculum, gate_from=10)
+    with pytest.raises(LociError, match="set curriculum.gate_from"):
+        dataclasses.replace(recipe_of, rehearsal=unlooped, curriculum=early)
