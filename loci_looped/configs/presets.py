@@ -64,8 +64,11 @@ PRESETS: dict[str, LociConfig] = {
     "clevrer-small": dataclasses.replace(
         _LEARNT, slots=6,
         decoder=dataclasses.replace(_LEARNT.decoder, channels=48),
-        # What enters is as dark as the table, or as small as a few pixels: slots must be called more easily.
-        extensions=dataclasses.replace(_LEARNT.extensions, drift=20.0, pushes=32, minimum_error_in_use=0.05),
+        # What enters is as dark as the table, or as small as a few pixels: slots must be called more easily. And things
+        # touch, so that what is beside another one may well be a second one.
+        extensions=dataclasses.replace(
+            _LEARNT.extensions, drift=20.0, pushes=32, minimum_error_in_use=0.05, keeps_clear=0
+        ),
     ),
     "balls-small": dataclasses.replace(
         _LEARNT, slots=3, gestalt=16, latent=(16, 16),

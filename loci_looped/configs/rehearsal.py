@@ -66,6 +66,10 @@ class RehearsalConfig:
     alike: float = 0.25
     """What differs by more than this share of its bits from what the slot saw first is another object: not compared
     with."""
+    turns: bool = False
+    """Looks may change little by little, as things turn and come nearer: compare with what the slot last saw of its
+    object instead of with its first look. Otherwise a look that is kept for good is always right, and the gestalt gate
+    shuts."""
     recognised: float = 0.12
     """A slot that has lost its object is told what another one senses that began later and differs from the object's
     first look by less than this share of its bits. 0 leaves it out."""

@@ -33,7 +33,7 @@ class Targets:
 def targets_of(diary: Diary, config: RehearsalConfig) -> Targets:
     """What was well seen of each slot's object: by the slot, or, once it has lost it, by one that found it later."""
     seen = diary.bound & diary.assigned & (diary.occlusion < config.well_seen) & (diary.explained > config.explained)
-    look, since = first_look(diary, seen)
+    look, since = looks_of(diary, seen, config.alike if config.turns else 0.0)
     own = seen & ((diary.sensed.gestalt - look).abs().mean(-1) < config.alike)
     nobody = torch.zeros_like(own)
     if not config.recognised:
@@ -58,9 +58,10 @@ def targets_of(diary: Diary, config: RehearsalConfig) -> Targets:
     return Targets(codes, own, met_again)
 
 
-def first_look(diary: Diary, seen: Tensor) -> tuple[Tensor, Tensor]:
+def looks_of(diary: Diary, seen: Tensor, step: float = 0.0) -> tuple[Tensor, Tensor]:
     """(T, B, K, G): at each frame the gestalt that its slot sensed when it first saw its present object well, where
-    `seen` (T, B, K); and (T, B, K): at which frame that was, T where it has not been yet."""
+    `seen` (T, B, K); and (T, B, K): at which frame that was, T where it has not been yet. With `step` the look follows
+    what is seen, as long as it changes by less than this share of its bits at a time."""
     look = diary.sensed.gestalt[0]
     known = torch.zeros_like(diary.bound[0])
     since = torch.full_like(known, diary.frames, dtype=torch.long)
@@ -71,6 +72,9 @@ def first_look(diary: Diary, seen: Tensor) -> tuple[Tensor, Tensor]:
         known = bound & (known | sees)
         looks.append(look)
         starts.append(since)
+        if step:
+            same = known & sees & ((gestalt - look).abs().mean(-1) < step)
+            look = torch.where(same.unsqueeze(-1), gestalt, look)
     return torch.stack(looks), torch.stack(starts)
 
 

@@ -9,7 +9,7 @@ from toy_diary import straight_on
 
 from loci_looped.configs.rehearsal import RehearsalConfig
 from loci_looped.training.diary import Diary
-from loci_looped.training.recognition import first_look, last_seen, targets_of
+from loci_looped.training.recognition import last_seen, looks_of, targets_of
 
 CALM = RehearsalConfig(noise=0.0)
 
@@ -62,9 +62,21 @@ def test_the_first_look_is_that_of_the_present_object() -> None:
     other = 1 - diary.sensed.gestalt[0, 0, 0]
     diary.bound[6:8, 0, 0] = False
     diary.sensed.gestalt[8:, 0, 0] = other
-    look, since = first_look(diary, diary.bound)
+    look, since = looks_of(diary, diary.bound)
     assert torch.equal(look[5, 0, 0], 1 - other) and torch.equal(look[12, 0, 0], other)
     assert since[5, 0, 0] == 0 and since[7, 0, 0] == diary.frames and since[12, 0, 0] == 8
+
+
+def test_a_thing_that_turns_stays_the_same_thing_and_one_that_changes_at_once_does_not() -> None:
+    diary = straight_on(clips=1)
+    bits = diary.sensed.gestalt.shape[-1]
+    for frame in range(1, bits + 1):
+        diary.sensed.gestalt[frame:, 0, 0, frame - 1] = 1 - diary.sensed.gestalt[0, 0, 0, frame - 1]
+    diary.sensed.gestalt[15:, 0, 0] = 1 - diary.sensed.gestalt[14, 0, 0]
+    config = dataclasses.replace(CALM, recognised=0.0)
+    assert not targets_of(diary, config).own[3:15, 0, 0].any(), "it has turned too far from its first look"
+    own = targets_of(diary, dataclasses.replace(config, turns=True)).own[:, 0, 0]
+    assert own[:15].all() and not own[15:].any()
 
 
 def test_when_something_was_last_seen() -> None:
