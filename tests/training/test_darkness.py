@@ -145,5 +145,5 @@ def test_pictures_must_not_teach_the_gate_of_an_unlooped_network() -> None:
     recipe_of = recipe("clevrer-small")
     unlooped = dataclasses.replace(recipe_of.rehearsal, unlooped=True)
     early = dataclasses.replace(recipe_of.curriculum, gate_from=10)
-    with pytest.raises(LociError, match="set curriculum.gate_from"):
+    with pytest.raises(LociError, match=r"set curriculum\.gate_from"):
         dataclasses.replace(recipe_of, rehearsal=unlooped, curriculum=early)
