@@ -109,7 +109,7 @@ RECIPES: dict[str, TrainConfig] = {
         rehearsal=RehearsalConfig(
             rounds_at=(3_000, 3_000, 5_000, 5_000), turns=True, updates=300, clips=120, remembered=240, batch=48,
             window=30, last_learning_rate=5e-4, averaged=2, hold=0.06, hold_to=12, recorded_hold=0.03, alike=0.15,
-            longest_gap=3, repainted=0.15, position_cost=0.02, gestalt_cost=0.0005, dark=0.2, dark_cost=1.0,
+            longest_gap=3, repainted=0.15, position_cost=0.02, gestalt_cost=0.0005, dark=0.2, dark_cost=0.1,
         ),
     ),
     "balls-small": _BALLS,
