@@ -329,8 +329,8 @@ RIVALS: dict[str, RunConfig] = {
     "gswm-balls-small": GswmTraining(
         name="gswm-balls-small", model=GSWM["gswm-balls-small"],
         data=DataConfig(world="balls-interaction", batch=8, clips=600), optimiser=_adam(1e-3, 1.0, warm_start=100,
-        final_share=0.1), curriculum=CropCurriculum(updates=2_400, length=2, longer_by=2, longer_every=600, longest=8),
-        validate_every=1_200,
+        final_share=0.1), curriculum=CropCurriculum(updates=1_200, length=2, longer_by=2, longer_every=250, longest=8),
+        validate_every=600,
     ),
 }
 

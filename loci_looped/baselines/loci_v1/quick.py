@@ -83,7 +83,7 @@ class QuickDecoder(Decoder):
 
 
 class QuickPlacement(Placement):
-    """Free slots are sent one after the other to places drawn by the error that is left."""
+    """Free slots are sent to places drawn by the error that is left: all of them in a step, or only the first one."""
 
     def places(self, error: Tensor, bound: Tensor, masks: Tensor, draws: Draws) -> Tensor:
         slots = bound.shape[1]
@@ -92,13 +92,15 @@ class QuickPlacement(Placement):
         left = (blur(error).squeeze(1) * (1 - explained)).detach()
         rows = torch.arange(height, dtype=error.dtype, device=error.device).view(1, -1, 1)
         columns = torch.arange(width, dtype=error.dtype, device=error.device).view(1, 1, -1)
-        places = []
+        places, waits = [], torch.zeros_like(bound[:, 0])
         for k in range(slots):
             index = draws.pixel(left)
             row, column = (index // width).view(-1, 1, 1), (index % width).view(-1, 1, 1)
-            enough = (left.flatten(1).amax(1) > ENOUGH_ERROR).unsqueeze(-1)
+            sent = ((left.flatten(1).amax(1) > ENOUGH_ERROR) & ~waits).unsqueeze(-1)
             place = pixel_position(index, (height, width), error.dtype)
-            places.append(torch.where(enough, place, -torch.ones_like(place)))
+            places.append(torch.where(sent, place, -torch.ones_like(place)))
+            if self.config.in_turn:
+                waits = waits | ~bound[:, k]
             distance = (rows - row).square() + (columns - column).square()
             suppressed = left * (1 - torch.exp(-distance / (2 * SUPPRESSION**2)))
             left = torch.where(bound[:, k].view(-1, 1, 1), left, suppressed)

@@ -17,13 +17,14 @@ from loci_looped.utils.errors import LociError
 
 TINY = dataclasses.replace(
     preset("loci-v1-small"), slots=3, gestalt=8, latent=(10, 15), encoder_channels=12, decoder_channels=12,
-    decoder_layers=1,
+    decoder_layers=1, in_turn=False,
 )
+IN_TURN = dataclasses.replace(TINY, in_turn=True)
 
 
-def network() -> LociV1:
+def network(config: LociV1Config = TINY) -> LociV1:
     torch.manual_seed(0)
-    return LociV1(TINY)
+    return LociV1(config)
 
 
 def error_at(*pixels: tuple[int, int]) -> Tensor:
@@ -33,9 +34,11 @@ def error_at(*pixels: tuple[int, int]) -> Tensor:
     return error
 
 
-def places(error: Tensor, bound: list[bool], masks: Tensor | None = None) -> Tensor:
+def places(
+    error: Tensor, bound: list[bool], masks: Tensor | None = None, config: LociV1Config = TINY
+) -> Tensor:
     seen = torch.zeros(1, 4, 40, 60) if masks is None else masks
-    return network().placement.places(error, torch.tensor([bound]), seen, QuietDraws(0, 0))[0]
+    return network(config).placement.places(error, torch.tensor([bound]), seen, QuietDraws(0, 0))[0]
 
 
 def test_free_slots_are_sent_to_different_errors() -> None:
@@ -45,6 +48,17 @@ def test_free_slots_are_sent_to_different_errors() -> None:
     near = torch.cdist(found[:2], torch.stack(wanted)).amin(0)
     assert (near < 0.1).all()
     assert found[2].tolist() == [-1, -1], "nothing is left to look at"
+
+
+def test_in_turn_only_the_first_free_slot_is_sent() -> None:
+    error = error_at((10, 10), (30, 50))
+    found = places(error, [False] * 3, config=IN_TURN)
+    assert found[0].tolist() != [-1, -1] and (found[1:] == -1).all()
+    masks = torch.zeros(1, 4, 40, 60)
+    masks[0, 0, :20, :20] = 1       # the first one has taken what is at the upper left
+    found = places(error, [True, False, False], masks, IN_TURN)
+    wanted = pixel_position(torch.tensor(30 * 60 + 50), (40, 60), torch.float32)
+    assert (found[1] - wanted).norm() < 0.1 and (found[2] == -1).all()
 
 
 def test_what_a_bound_slot_shows_calls_for_nobody() -> None:
@@ -95,3 +109,10 @@ def test_spreading_by_cells_gives_the_same_picture() -> None:
 def test_an_unknown_perception_is_named() -> None:
     with pytest.raises(LociError, match="perception is 'keen'; it must be one of published, quick"):
         LociV1Config.from_json({"perception": "keen"})
+
+
+def test_sending_in_turn_is_for_quick_perception() -> None:
+    with pytest.raises(LociError, match="in_turn needs the perception"):
+        LociV1Config(in_turn=True)
+    with pytest.raises(LociError, match="in_turn = 1, which is of the wrong type"):
+        LociV1Config.from_json({"perception": "quick", "in_turn": 1})
