@@ -51,7 +51,8 @@ class LociV1Config:
     minutes (configs/extensions.py); none of them is about what is hidden."""
     in_turn: bool = False
     """With quick perception: only the first free slot is sent, the others wait at the corner until it is bound. Sent
-    all at once, they share the first thing there is and keep their parts of it."""
+    all at once, they share the first thing there is and keep their parts of it. Short trainings begin with that all the
+    same (training/loci_v1_objective.py)."""
 
     def __post_init__(self) -> None:
         counts = (

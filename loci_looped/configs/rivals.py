@@ -299,8 +299,8 @@ RIVALS: dict[str, RunConfig] = {
             final_share=0.02, average=0.999,
         ),
         curriculum=LociV1Curriculum(
-            updates=4_000, background_from=1_500, background_over=300, colours_from=700, colours_share=0.4,
-            still_until=1_500, warm_up=5, crop=16,
+            updates=2_800, background_from=1_200, background_over=200, colours_from=600, colours_share=0.4,
+            still_until=1_200, warm_up=5, crop=16,
         ),
         loss=LociV1Loss(balanced=True, gestalt_change=0.0), validate_every=1_000,
     ),

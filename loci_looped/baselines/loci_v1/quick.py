@@ -85,7 +85,7 @@ class QuickDecoder(Decoder):
 class QuickPlacement(Placement):
     """Free slots are sent to places drawn by the error that is left: all of them in a step, or only the first one."""
 
-    def places(self, error: Tensor, bound: Tensor, masks: Tensor, draws: Draws) -> Tensor:
+    def places(self, error: Tensor, bound: Tensor, masks: Tensor, draws: Draws, at_once: bool = True) -> Tensor:
         slots = bound.shape[1]
         height, width = self.config.frame
         explained = (masks[:, :-1] * bound[..., None, None]).sum(1)
@@ -99,7 +99,7 @@ class QuickPlacement(Placement):
             sent = ((left.flatten(1).amax(1) > ENOUGH_ERROR) & ~waits).unsqueeze(-1)
             place = pixel_position(index, (height, width), error.dtype)
             places.append(torch.where(sent, place, -torch.ones_like(place)))
-            if self.config.in_turn:
+            if not at_once:
                 waits = waits | ~bound[:, k]
             distance = (rows - row).square() + (columns - column).square()
             suppressed = left * (1 - torch.exp(-distance / (2 * SUPPRESSION**2)))

@@ -19,7 +19,6 @@ TINY = dataclasses.replace(
     preset("loci-v1-small"), slots=3, gestalt=8, latent=(10, 15), encoder_channels=12, decoder_channels=12,
     decoder_layers=1, in_turn=False,
 )
-IN_TURN = dataclasses.replace(TINY, in_turn=True)
 
 
 def network(config: LociV1Config = TINY) -> LociV1:
@@ -34,11 +33,9 @@ def error_at(*pixels: tuple[int, int]) -> Tensor:
     return error
 
 
-def places(
-    error: Tensor, bound: list[bool], masks: Tensor | None = None, config: LociV1Config = TINY
-) -> Tensor:
+def places(error: Tensor, bound: list[bool], masks: Tensor | None = None, at_once: bool = True) -> Tensor:
     seen = torch.zeros(1, 4, 40, 60) if masks is None else masks
-    return network(config).placement.places(error, torch.tensor([bound]), seen, QuietDraws(0, 0))[0]
+    return network().placement.places(error, torch.tensor([bound]), seen, QuietDraws(0, 0), at_once)[0]
 
 
 def test_free_slots_are_sent_to_different_errors() -> None:
@@ -52,13 +49,23 @@ def test_free_slots_are_sent_to_different_errors() -> None:
 
 def test_in_turn_only_the_first_free_slot_is_sent() -> None:
     error = error_at((10, 10), (30, 50))
-    found = places(error, [False] * 3, config=IN_TURN)
+    found = places(error, [False] * 3, at_once=False)
     assert found[0].tolist() != [-1, -1] and (found[1:] == -1).all()
     masks = torch.zeros(1, 4, 40, 60)
     masks[0, 0, :20, :20] = 1       # the first one has taken what is at the upper left
-    found = places(error, [True, False, False], masks, IN_TURN)
+    found = places(error, [True, False, False], masks, at_once=False)
     wanted = pixel_position(torch.tensor(30 * 60 + 50), (40, 60), torch.float32)
     assert (found[1] - wanted).norm() < 0.1 and (found[2] == -1).all()
+
+
+@pytest.mark.parametrize("at_once", [None, True])
+def test_a_network_sends_in_turn_as_it_is_configured(at_once: bool | None) -> None:
+    model = network(dataclasses.replace(TINY, in_turn=True)).eval()
+    frame, background = torch.zeros(1, 3, 40, 60), torch.zeros(1, 3, 40, 60)
+    frame[..., 5:15, 5:15] = frame[..., 25:35, 45:55] = 1.0
+    _, output = model.step(frame, model.initial(background), at_once=at_once)
+    waits = (output.placed.position == -1).all(-1)[0].tolist()
+    assert waits == ([False, True, True] if at_once is None else [False, False, waits[2]])
 
 
 def test_what_a_bound_slot_shows_calls_for_nobody() -> None:
