@@ -316,7 +316,7 @@ RIVALS: dict[str, RunConfig] = {
         name="savi-collide-small", model=dataclasses.replace(SAVI["savi-small"], slots=7),
         data=DataConfig(world="collide", batch=4, clips=400, stride=2),
         optimiser=_adam(2e-3, 1.0, warm_start=200, final_share=0.02),
-        curriculum=CropCurriculum(updates=3_000, length=4, longer_by=2, longer_every=2_000, longest=6, blackout=0.2),
+        curriculum=CropCurriculum(updates=2_000, length=4, longer_by=2, longer_every=1_500, longest=6, blackout=0.2),
         loss=SaviLoss(balanced=True), validate_every=1_000,
     ),
     "gswm-small": GswmTraining(
