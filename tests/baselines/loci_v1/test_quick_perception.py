@@ -58,6 +58,14 @@ def test_in_turn_only_the_first_free_slot_is_sent() -> None:
     assert (found[1] - wanted).norm() < 0.1 and (found[2] == -1).all()
 
 
+def test_once_it_is_used_a_little_error_calls_for_nobody() -> None:
+    model, nobody = network(), torch.zeros(1, 3, dtype=torch.bool)
+    for learns in (True, False):
+        model.train(learns)
+        found = model.placement.places(0.2 * error_at((10, 10)), nobody, torch.zeros(1, 4, 40, 60), QuietDraws(0, 0))
+        assert (found[0, 0] > -1).any().item() is learns
+
+
 @pytest.mark.parametrize("at_once", [None, True])
 def test_a_network_sends_in_turn_as_it_is_configured(at_once: bool | None) -> None:
     model = network(dataclasses.replace(TINY, in_turn=True)).eval()
