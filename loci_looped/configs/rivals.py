@@ -316,8 +316,8 @@ RIVALS: dict[str, RunConfig] = {
         name="savi-collide-small", model=dataclasses.replace(SAVI["savi-small"], slots=7),
         data=DataConfig(world="collide", batch=4, clips=400, stride=2),
         optimiser=_adam(2e-3, 1.0, warm_start=200, final_share=0.02),
-        curriculum=CropCurriculum(updates=2_000, length=4, longer_by=2, longer_every=1_500, longest=6, blackout=0.2),
-        loss=SaviLoss(balanced=True), validate_every=1_000,
+        curriculum=CropCurriculum(updates=5_000, length=4, longer_by=2, longer_every=3_000, longest=6, blackout=0.2),
+        loss=SaviLoss(balanced=True), validate_every=1_250,
     ),
     "gswm-small": GswmTraining(
         name="gswm-small", model=GSWM["gswm-small"], data=_ADEPT_SMALL,
