@@ -65,9 +65,9 @@ PRESETS: dict[str, LociConfig] = {
         _LEARNT, slots=6,
         decoder=dataclasses.replace(_LEARNT.decoder, channels=48),
         # What enters is as dark as the table, or as small as a few pixels: slots must be called more easily. And things
-        # touch, so that what is beside another one may well be a second one.
+        # touch, so that what is two pixels beside another one may well be a second one.
         extensions=dataclasses.replace(
-            _LEARNT.extensions, drift=20.0, pushes=32, minimum_error_in_use=0.05, keeps_clear=0
+            _LEARNT.extensions, drift=20.0, pushes=32, minimum_error_in_use=0.05, keeps_clear=2
         ),
     ),
     "balls-small": dataclasses.replace(
