@@ -23,7 +23,8 @@ class RehearsalConfig:
     """Clips whose diaries each round records; each records others."""
     remembered: int = 0
     """Clips whose diaries are rehearsed, at most: the newest, those of earlier rounds included. What was recorded in
-    the first round is not kept, as nobody could imagine then (unless that was inherited). 0 is those of the present round alone."""
+    the first round is not kept, as nobody could imagine then, unless that was inherited. 0 is those of the present
+    round alone."""
     updates: int = 500
     """Rehearsals per round."""
     batch: int = 24

@@ -119,7 +119,8 @@ class Consolidation:
     def _remembered(self, new: Diary) -> Diary:
         """The newest diaries, with those of earlier rounds before them; held-out ones are the last of the new."""
         most = self.config.remembered
-        if not most or self.diary is None or self.recorded < (0 if self.config.inherited else 1) or self.diary.frames != new.frames:
+        kept_from = 0 if self.config.inherited else 1
+        if not most or self.diary is None or self.recorded < kept_from or self.diary.frames != new.frames:
             return new
         earlier = self.diary.of_clips(slice(self.diary.clips - self._held_out()))
         return joined([earlier, new]).of_clips(slice(-max(most, new.clips), None))

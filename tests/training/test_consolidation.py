@@ -16,7 +16,7 @@ from loci_looped.configs.rehearsal import RehearsalConfig
 from loci_looped.configs.training import DataConfig, TrainConfig
 from loci_looped.data.store.clip_file import save_clip
 from loci_looped.training import consolidation
-from loci_looped.training.diary import record
+from loci_looped.training.diary import Diary, record
 from loci_looped.training.log import RunLog, read_log
 from loci_looped.training.loop import Trainer
 
@@ -126,7 +126,12 @@ def test_who_has_inherited_imagination_is_not_taught_by_pictures_and_keeps_every
     rehearsing: TrainConfig, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     gates: list[str] = []
-    monkeypatch.setattr(consolidation, "record", lambda *args: gates.append(args[3]) or record(*args))
+
+    def watched_with(*args: Any) -> Diary:
+        gates.append(args[3])
+        return record(*args)
+
+    monkeypatch.setattr(consolidation, "record", watched_with)
     clips: list[int] = []
     trainer = Trainer(dataclasses.replace(
         rehearsing, rehearsal=dataclasses.replace(rehearsing.rehearsal, remembered=100, inherited=True)
