@@ -116,24 +116,17 @@ RECIPES: dict[str, TrainConfig] = {
     ),
 }
 
-_ELDER = RECIPES["adept-learnt"]
-
 RECIPES["own-films"] = dataclasses.replace(
-    _ELDER, name="own-films",
-    # Speeds in the inherited memory fade while a thing is hidden; a sum beside it does not.
-    model=dataclasses.replace(
-        _ELDER.model, extensions=dataclasses.replace(_ELDER.model.extensions, drift=20.0, drift_heard=False),
-    ),
-    # It begins with a network that can draw, hold and imagine a thing: a short look at stills of the new world, and
-    # whole films from then on. After two rounds it knows how things move there, and sees again.
-    optimiser=dataclasses.replace(_SMALL_OPTIMISER, again=((1_400, 0.15),)),
+    RECIPES["adept-learnt"], name="own-films", optimiser=_SMALL_OPTIMISER,
+    # It begins with a network that can draw and hold a thing: a short look at stills of the new world is enough, and
+    # what it knows about motion must not be forgotten, so rates are lower.
     curriculum=dataclasses.replace(
-        _SEEING, updates=2_000, foreground_until=300, still_until=300, colours_from=0, background_from=300,
-        background_over=150, gate_from=450,
+        _SEEING, updates=1_600, foreground_until=400, still_until=400, colours_from=0, background_from=400,
+        background_over=200, gate_from=1_600,
     ),
     rehearsal=dataclasses.replace(
-        _ELDER.rehearsal, rounds_at=(1_400,) * 2 + (2_000,) * 3, updates=250, clips=104, remembered=208, averaged=2,
-        learning_rate=2e-3, inherited=True, window=24, batch=32, hold_to=16,
+        RECIPES["adept-learnt"].rehearsal, rounds_at=(1_600,) * 3, updates=250, clips=104, remembered=208, averaged=2,
+        learning_rate=2e-3,
     ),
 )
 

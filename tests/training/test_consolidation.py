@@ -122,7 +122,7 @@ def test_diaries_of_the_first_round_are_not_kept(rehearsing: TrainConfig, tmp_pa
     assert clips == [4, 4, 8]       # the second round has its own alone, the third those of the second, too
 
 
-def test_who_has_inherited_imagination_is_not_taught_by_pictures_and_keeps_every_diary(
+def test_inherited_imagination_is_kept_from_pictures(
     rehearsing: TrainConfig, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     gates: list[str] = []

@@ -73,7 +73,7 @@ def test_half_a_transition_is_not_taken_over(tiny: TrainConfig, tmp_path: Path) 
         assert (value is fresh[key]) if key.startswith("transition.") else torch.equal(value, theirs[key])
 
 
-def test_a_drift_that_nothing_hears_is_new_beside_an_inherited_transition(tiny: TrainConfig, tmp_path: Path) -> None:
+def test_an_unheard_drift_is_new_beside_what_is_inherited(tiny: TrainConfig, tmp_path: Path) -> None:
     elder = _network(tiny, tmp_path / "elder")
     theirs = load(elder).state_dict()
     for heard in (False, True):

@@ -86,7 +86,7 @@ def test_who_holds_nothing_has_no_drift() -> None:
     assert torch.equal(after.drift, bound.unsqueeze(-1).expand(-1, -1, 2).float())
 
 
-def test_an_unheard_drift_fits_beside_the_weights_of_a_network_without_one() -> None:
+def test_an_unheard_drift_fits_beside_other_weights() -> None:
     """Balls' network without pushes and relations; unheard, its drift changes no other weight and, as it begins, no
     expectation. What adds to it hears how large it is."""
     unheard = dataclasses.replace(PLAIN, extensions=dataclasses.replace(PLAIN.extensions, drift_heard=False))
