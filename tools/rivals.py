@@ -39,6 +39,7 @@ class Measured:
     experiment: str
     scenes: str             # as `loci evaluate` takes them
     best_by: str
+    tests: str              # the same for the scenes that only the best run is shown, once
     lowest: bool = False    # is less of it better?
     told: tuple[str, ...] = ()
     condition: tuple[str, ...] = ()
@@ -46,16 +47,17 @@ class Measured:
 
 TRACKING = Measured(
     "tracking", "--scenes 64 --movers 2 --seed 1000", "mota",       # neither looking away nor guessing improves it
+    "--scenes 50 --movers 2 --seed 600",
     told=("error_visible", "error_occluded", "successful", "movers_found"),
 )
 RIVALS = {
     "savi-small": TRACKING, "loci-v1-small": TRACKING, "gswm-small": TRACKING,
     "savi-collide-small": Measured(
-        "interruptions", "--scenes 16 --seed 1000 --probabilities 0.2 --no-lpips", "fg_ari", told=("psnr", "ari"),
-        condition=("0.2", "visible"),
+        "interruptions", "--scenes 16 --seed 1000 --probabilities 0.2 --no-lpips", "fg_ari",
+        "--seed 600 --probabilities 0.2 --no-lpips", told=("psnr", "ari"), condition=("0.2", "visible"),
     ),
     "gswm-balls-small": Measured(
-        "imagination", "--scenes 16 --seed 1000 --modes imagine", "distance_sum", lowest=True,
+        "imagination", "--scenes 16 --seed 1000 --modes imagine", "distance_sum", "", lowest=True,
         told=("percept_error", "failed"),
     ),
 }
@@ -116,7 +118,8 @@ def tell(rival: str, runs: list[Run]) -> None:
         print(f"{run.folder}: {'  '.join(told)}")
     chosen, measured = max(runs, key=Run.quality), RIVALS[rival]
     print(f"the best of them by {measured.best_by} is {chosen.folder}; measure it on test scenes, once, and ship it:")
-    print(f"  loci evaluate {chosen.folder} --experiment {measured.experiment} --json {measured.experiment}.json")
+    words = ["loci", "evaluate", str(chosen.folder), "--experiment", measured.experiment, *measured.tests.split()]
+    print(f"  {shlex.join(words)} --json {measured.experiment}.json")
     print(f"  python tools/ship.py {chosen.folder} {rival} --figures {measured.experiment}.json")
 
 

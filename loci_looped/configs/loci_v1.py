@@ -49,6 +49,10 @@ class LociV1Config:
     """"quick": free slots are sent where the error is, a slot begins by looking at its own place, reads the look there,
     and has sizes and places with a gradient from the start. These are the ideas by which adept-small learns to *see* in
     minutes (configs/extensions.py); none of them is about what is hidden."""
+    in_turn: bool = False
+    """With quick perception: only the first free slot is sent, the others wait at the corner until it is bound. Sent
+    all at once, they share the first thing there is and keep their parts of it. Short trainings begin with that all the
+    same (training/loci_v1_objective.py)."""
 
     def __post_init__(self) -> None:
         counts = (
@@ -58,6 +62,8 @@ class LociV1Config:
         for name in counts:
             if getattr(self, name) < 1:
                 raise LociError(f"{name} is {getattr(self, name)}, but Loci-v1 needs at least one.")
+        if self.in_turn and self.perception != "quick":
+            raise LociError('in_turn needs the perception "quick": the published one sends all free slots at once.')
         if self.levels not in (1, 2) or not 1 <= self.level <= self.levels:
             raise LociError(
                 f"level {self.level} of {self.levels} is not possible: both are 1 or 2, level not the larger one."
@@ -115,7 +121,7 @@ class LociV1Config:
                 )
             pair = name == "latent"
             wanted: tuple[type, ...] = (list, tuple) if pair else (int, float) if hints[name] is float else (
-                (str,) if name == "perception" else (int,)
+                (str,) if name == "perception" else (hints[name],)
             )
             if type(value) not in wanted:
                 raise LociError(f"Loci-v1's configuration says {name} = {value!r}, which is of the wrong type.")
@@ -132,6 +138,7 @@ PRESETS: dict[str, LociV1Config] = {
     "loci-v1-small": LociV1Config(
         slots=5, gestalt=32, latent=(10, 15), levels=1, encoder_channels=36, fine_channels=12, encoder_layers=1,
         decoder_channels=32, decoder_layers=2, branch_gain=0.1, up_gain=1.0, size_gain=1.0, perception="quick",
+        in_turn=True,
     ),
 }
 

@@ -299,8 +299,8 @@ RIVALS: dict[str, RunConfig] = {
             final_share=0.02, average=0.999,
         ),
         curriculum=LociV1Curriculum(
-            updates=4_000, background_from=1_500, background_over=300, colours_from=700, colours_share=0.4,
-            still_until=1_500, warm_up=5, crop=16,
+            updates=2_800, background_from=1_200, background_over=200, colours_from=600, colours_share=0.4,
+            still_until=1_200, warm_up=5, crop=16,
         ),
         loss=LociV1Loss(balanced=True, gestalt_change=0.0), validate_every=1_000,
     ),
@@ -329,8 +329,8 @@ RIVALS: dict[str, RunConfig] = {
     "gswm-balls-small": GswmTraining(
         name="gswm-balls-small", model=GSWM["gswm-balls-small"],
         data=DataConfig(world="balls-interaction", batch=8, clips=600), optimiser=_adam(1e-3, 1.0, warm_start=100,
-        final_share=0.1), curriculum=CropCurriculum(updates=2_400, length=2, longer_by=2, longer_every=600, longest=8),
-        validate_every=1_200,
+        final_share=0.1), curriculum=CropCurriculum(updates=1_200, length=2, longer_by=2, longer_every=250, longest=8),
+        validate_every=600,
     ),
 }
 

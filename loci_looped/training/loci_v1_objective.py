@@ -123,7 +123,10 @@ def unroll_lesson(
     model: LociV1, frames: Tensor, background: Tensor, phase: V1Phase, config: LociV1Training,
     generator: torch.Generator,
 ) -> Iterator[Window]:
-    """The same for a short training: single frames or crops, and as much of the background as the schedule says."""
+    """The same for a short training: single frames or crops, and as much of the background as the schedule says.
+
+    On single frames all slots are sent at once, also if later they are sent in turn: all of them then learn to paint.
+    """
     taught, draws, fade = config.curriculum, RandomDraws(generator), phase.fade
     if phase.still or taught.crop:
         frames = crop(frames, 1 if phase.still else taught.crop, generator)
@@ -136,7 +139,8 @@ def unroll_lesson(
         colour = colour.expand_as(frame) * phase.coloured
         front = foreground(coming, background)
         state, output = model.step(
-            frame, state, draws, weight_runs=t >= 0, canvas=torch.lerp(colour, background, fade)
+            frame, state, draws, weight_runs=t >= 0, canvas=torch.lerp(colour, background, fade),
+            at_once=True if phase.still else None,
         )
         target = torch.where(front > 0, coming, torch.lerp(colour, coming, fade))
         parts = step_losses(

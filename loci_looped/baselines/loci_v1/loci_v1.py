@@ -63,16 +63,19 @@ class LociV1(nn.Module):
     def step(
         self, frame: Tensor, state: LociV1State, draws: Draws | None = None, *, compared: Tensor | None = None,
         error: Tensor | None = None, weight_runs: bool = True, canvas: Tensor | None = None,
+        at_once: bool | None = None,
     ) -> tuple[LociV1State, LociV1Output]:
         """Take one time step; frame (B, 3, H, W) in [0, 1].
 
         `compared` is the picture that the last prediction is held against, if it is not this frame; `error` the map
         itself (zero in a blackout). While `weight_runs` is False (warm-up), a slot's weight in the losses is what it
         shows now, not the most it ever showed. `canvas` (B, 3, H, W) is painted behind the slots in place of the
-        background as far as it has faded in. Without `draws` nothing is noisy.
+        background as far as it has faded in. Are all free slots sent, `at_once`, or only the first one? None: as
+        configured. Without `draws` nothing is noisy.
         """
         self._check(frame, "frame")
         draws = QuietDraws(0, state.age) if draws is None else draws
+        at_once = not self.config.in_turn if at_once is None else at_once
         state = dataclasses.replace(state, memory=state.memory.detach())
         first = state.age == 0
         if error is None:
@@ -82,7 +85,7 @@ class LociV1(nn.Module):
             visibility = torch.maximum(visibility, state.next_frame.visible_masks.detach().amax((2, 3)))
         bound = visibility > self.config.bound_threshold
         masks = state.next_frame.visible_masks_with_background
-        placed = self.placement(state.predicted, bound, error, masks.detach(), draws)
+        placed = self.placement(state.predicted, bound, error, masks.detach(), draws, at_once)
         faded = self.backdrop.faded(state.background) if canvas is None else canvas
         if first:
             masks = self.decoder(placed, faded.detach(), self.backdrop.logit()).visible_masks_with_background

@@ -24,23 +24,23 @@ class Placement(nn.Module):
         self.size = nn.Parameter(torch.zeros(1))
 
     def forward(
-        self, predicted: SlotCodes, bound: Tensor, error: Tensor, masks: Tensor, draws: Draws
+        self, predicted: SlotCodes, bound: Tensor, error: Tensor, masks: Tensor, draws: Draws, at_once: bool = True
     ) -> SlotCodes:
         """The prediction where a slot is bound (B, K), a new beginning elsewhere; `masks` (B, K + 1, H, W) are those
-        of the last prediction."""
+        of the last prediction. `at_once`: all free slots are sent, or only the first one?"""
         batch, slots = bound.shape
         noise = draws.normal(predicted.gestalt, "new gestalt")
         index = torch.arange(slots, dtype=error.dtype, device=error.device)
         new = SlotCodes(
             gestalt=torch.sigmoid(noise * self.gestalt_std + self.gestalt_mean),
-            position=self.places(error, bound, masks, draws),
+            position=self.places(error, bound, masks, draws, at_once),
             size=self.size.expand(batch, slots), priority=(SPREAD * index).expand(batch, slots),
         )
         return predicted.where(bound, new)
 
-    def places(self, error: Tensor, bound: Tensor, masks: Tensor, draws: Draws) -> Tensor:
+    def places(self, error: Tensor, bound: Tensor, masks: Tensor, draws: Draws, at_once: bool = True) -> Tensor:
         """(B, K, 2) where each slot would begin anew."""
-        del masks
+        del masks, at_once
         return self._best(draws.places(bound.to(error.dtype), self.config.candidates), error)
 
     @torch.no_grad()

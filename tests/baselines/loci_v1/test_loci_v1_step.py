@@ -43,7 +43,7 @@ def watched(model: LociV1, film: Tensor) -> list[Any]:
 
 @pytest.mark.parametrize("perception", ["published", "quick"])
 def test_it_speaks_the_protocol_and_repeats_itself(perception: str) -> None:
-    model = tiny(perception=perception)
+    model = tiny(perception=perception, in_turn=perception == "quick")
     assert isinstance(LociV1VideoModel(model), VideoModel)
     once, again = watched(model, frames()), watched(model, frames())
     for ours, theirs in zip(once, again, strict=True):
@@ -86,7 +86,7 @@ def test_without_a_frame_it_says_so() -> None:
 
 def test_gradients_that_no_loss_gives_are_there() -> None:
     """The growing gain on sizes and the fading background are pushed by constants."""
-    model, film = tiny(perception="published").train(), frames()
+    model, film = tiny(perception="published", in_turn=False).train(), frames()
     background = torch.full_like(film[:, 0], 0.5)
     _, output = model.step(film[:, 0], model.initial(background), RandomDraws(torch.Generator().manual_seed(0)))
     sum(step_losses(model, output, film[:, 1], warm=False).values()).backward()

@@ -17,13 +17,13 @@ from loci_looped.utils.errors import LociError
 
 TINY = dataclasses.replace(
     preset("loci-v1-small"), slots=3, gestalt=8, latent=(10, 15), encoder_channels=12, decoder_channels=12,
-    decoder_layers=1,
+    decoder_layers=1, in_turn=False,
 )
 
 
-def network() -> LociV1:
+def network(config: LociV1Config = TINY) -> LociV1:
     torch.manual_seed(0)
-    return LociV1(TINY)
+    return LociV1(config)
 
 
 def error_at(*pixels: tuple[int, int]) -> Tensor:
@@ -33,9 +33,9 @@ def error_at(*pixels: tuple[int, int]) -> Tensor:
     return error
 
 
-def places(error: Tensor, bound: list[bool], masks: Tensor | None = None) -> Tensor:
+def places(error: Tensor, bound: list[bool], masks: Tensor | None = None, at_once: bool = True) -> Tensor:
     seen = torch.zeros(1, 4, 40, 60) if masks is None else masks
-    return network().placement.places(error, torch.tensor([bound]), seen, QuietDraws(0, 0))[0]
+    return network().placement.places(error, torch.tensor([bound]), seen, QuietDraws(0, 0), at_once)[0]
 
 
 def test_free_slots_are_sent_to_different_errors() -> None:
@@ -45,6 +45,35 @@ def test_free_slots_are_sent_to_different_errors() -> None:
     near = torch.cdist(found[:2], torch.stack(wanted)).amin(0)
     assert (near < 0.1).all()
     assert found[2].tolist() == [-1, -1], "nothing is left to look at"
+
+
+def test_in_turn_only_the_first_free_slot_is_sent() -> None:
+    error = error_at((10, 10), (30, 50))
+    found = places(error, [False] * 3, at_once=False)
+    assert found[0].tolist() != [-1, -1] and (found[1:] == -1).all()
+    masks = torch.zeros(1, 4, 40, 60)
+    masks[0, 0, :20, :20] = 1       # the first one has taken what is at the upper left
+    found = places(error, [True, False, False], masks, at_once=False)
+    wanted = pixel_position(torch.tensor(30 * 60 + 50), (40, 60), torch.float32)
+    assert (found[1] - wanted).norm() < 0.1 and (found[2] == -1).all()
+
+
+def test_once_it_is_used_a_little_error_calls_for_nobody() -> None:
+    model, nobody = network(), torch.zeros(1, 3, dtype=torch.bool)
+    for learns in (True, False):
+        model.train(learns)
+        found = model.placement.places(0.2 * error_at((10, 10)), nobody, torch.zeros(1, 4, 40, 60), QuietDraws(0, 0))
+        assert (found[0, 0] > -1).any().item() is learns
+
+
+@pytest.mark.parametrize("at_once", [None, True])
+def test_a_network_sends_in_turn_as_it_is_configured(at_once: bool | None) -> None:
+    model = network(dataclasses.replace(TINY, in_turn=True)).eval()
+    frame, background = torch.zeros(1, 3, 40, 60), torch.zeros(1, 3, 40, 60)
+    frame[..., 5:15, 5:15] = frame[..., 25:35, 45:55] = 1.0
+    _, output = model.step(frame, model.initial(background), at_once=at_once)
+    waits = (output.placed.position == -1).all(-1)[0].tolist()
+    assert waits == ([False, True, True] if at_once is None else [False, False, waits[2]])
 
 
 def test_what_a_bound_slot_shows_calls_for_nobody() -> None:
@@ -95,3 +124,10 @@ def test_spreading_by_cells_gives_the_same_picture() -> None:
 def test_an_unknown_perception_is_named() -> None:
     with pytest.raises(LociError, match="perception is 'keen'; it must be one of published, quick"):
         LociV1Config.from_json({"perception": "keen"})
+
+
+def test_sending_in_turn_is_for_quick_perception() -> None:
+    with pytest.raises(LociError, match="in_turn needs the perception"):
+        LociV1Config(in_turn=True)
+    with pytest.raises(LociError, match="in_turn = 1, which is of the wrong type"):
+        LociV1Config.from_json({"perception": "quick", "in_turn": 1})
