@@ -248,6 +248,8 @@ def _train(
         if found is not None:
             trainer.restore(branch.checkpoint if branch else found)
         inherited = None
+        if found is None and not begin_with and isinstance(config, TrainConfig) and config.rehearsal.inherited:
+            raise LociError("rehearsal.inherited is for a run that begins with a network: say which, --begin-with.")
         if begin_with:
             fresh = trainer.model.state_dict()
             grows = isinstance(config, TrainConfig) and config.learns == "details"

@@ -101,6 +101,9 @@ class Extensions:
     drift: float = 0.0
     """Transition: a sum per slot, to which it learns to add, is added to every predicted place, and heard times this. A
     recurrent memory lets speeds fade, a sum keeps them. 0 leaves it out."""
+    drift_heard: bool = True
+    """Is the sum heard by the whole transition, or only by what adds to it? Unheard, it fits beside the weights of a
+    network without one, and changes nothing until it is learnt."""
     pushes: int = 0
     """Transition, with drift: pairs of slots push each other, and the surroundings push, by functions of this width of
     how they stand and move to one another; they begin at zero. 0 leaves them out."""

@@ -175,7 +175,8 @@ class LociConfig:
     def code_width(self) -> int:
         """Numbers per slot that enter the transition: gestalt, priority, y, x, size, two gates (two about motion)."""
         told = 2 if self.extensions.rules.displacement or self.extensions.innovation else 0
-        return self.gestalt + 6 + told + (2 if self.extensions.drift else 0)
+        heard = 2 if self.extensions.drift and self.extensions.drift_heard else 0
+        return self.gestalt + 6 + told + heard
 
     @property
     def memory_width(self) -> int:

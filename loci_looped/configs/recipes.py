@@ -142,7 +142,7 @@ ABOUT: dict[str, str] = {
     "balls": "the paper's, for bouncing balls",
     "adept-small": "object permanence, partly by rule, on one CPU core in a quarter of an hour",
     "adept-learnt": "the same without any rule of permanence: it learns to see, then rehearses what it saw",
-    "clevrer-small": "colliding objects, a fifth of the frames black; not trained to its end yet",
+    "clevrer-small": "colliding objects, a fifth of the frames black: gate and motion are learnt by rehearsal",
     "balls-small": "bouncing balls that collide: speeds add up, what changes them is learnt",
     "balls-small-occlusion": "bouncing balls that pass each other, on one CPU core in ten minutes",
     "own-films": "for films of your own (--data.folder FILMS): begins with adept-learnt and gets used to them",

@@ -16,11 +16,15 @@ class RehearsalConfig:
     rounds_at: tuple[int, ...] = ()
     """A round takes place whenever so many updates have been made with pictures; an update that is named twice is
     followed by two rounds. Without any there is no rehearsal."""
+    inherited: bool = False
+    """Transition and gate were learnt elsewhere: pictures leave them as they are, and the first round is like all later
+    ones, as who can imagine already loses nothing that is hidden. Only for a run that begins with a network."""
     clips: int = 208
     """Clips whose diaries each round records; each records others."""
     remembered: int = 0
     """Clips whose diaries are rehearsed, at most: the newest, those of earlier rounds included. What was recorded in
-    the first round is not kept, as nobody could imagine then. 0 is those of the present round alone."""
+    the first round is not kept, as nobody could imagine then, unless that was inherited. 0 is those of the present
+    round alone."""
     updates: int = 500
     """Rehearsals per round."""
     batch: int = 24

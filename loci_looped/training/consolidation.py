@@ -74,7 +74,12 @@ class Consolidation:
         """At first the gate is open, so that there is something worth imagining when it may close."""
         if self.config.unlooped:
             return False
-        return self.round > 0 or self.done >= self.config.gate_open * self.config.updates
+        return not self._is_first or self.done >= self.config.gate_open * self.config.updates
+
+    @property
+    def _is_first(self) -> bool:
+        """Nobody has learnt to imagine yet."""
+        return self.round == 0 and not self.config.inherited
 
     # ---------------------------------------------------------------- recording
 
@@ -85,7 +90,7 @@ class Consolidation:
         watch with the gate that has been learnt, and sometimes hold slots shut, so that what is sensed by one who looks
         at the wrong place is in the diaries, too.
         """
-        first, diaries, watched = self.round == 0, [], 0
+        first, diaries, watched = self._is_first, [], 0
         gate: GateKind = "open" if first or self.config.unlooped else "learned"
         count = -(-self.config.clips // clips.dataset.batch_size)
         draw = self._generator("record", self.world.rank)
@@ -116,7 +121,8 @@ class Consolidation:
     def _remembered(self, new: Diary) -> Diary:
         """The newest diaries, with those of earlier rounds before them; held-out ones are the last of the new."""
         most = self.config.remembered
-        if not most or self.diary is None or self.recorded < 1 or self.diary.frames != new.frames:
+        kept_from = 0 if self.config.inherited else 1
+        if not most or self.diary is None or self.recorded < kept_from or self.diary.frames != new.frames:
             return new
         earlier = self.diary.of_clips(slice(self.diary.clips - self._held_out()))
         return joined([earlier, new]).of_clips(slice(-max(most, new.clips), None))

@@ -21,6 +21,8 @@ ENOUGH = 0.5
 move is learnt anew from a few films where it does not fit; how to draw is not."""
 PERCEPTION = ("encoder.", "decoder.")
 WHOLE = {"transition", "gate"}
+BEGINS_AS_NOTHING = ("transition.added.",)
+"""What changes nothing before it is learnt (model/extensions/drift.py) may be new beside inherited weights."""
 
 
 @dataclass(frozen=True)
@@ -56,5 +58,6 @@ def inheritance(name: str, fresh: Mapping[str, Tensor], kind: str) -> Inheritanc
 
 def _whole_parts(fits: set[str], fresh: Mapping[str, Tensor]) -> set[str]:
     """Of a transition or a gate all weights are taken or none: half of what has been learnt about motion is noise."""
-    broken = {key.partition(".")[0] for key in set(fresh) - fits} & WHOLE
+    missing = {key for key in set(fresh) - fits if not key.startswith(BEGINS_AS_NOTHING)}
+    broken = {key.partition(".")[0] for key in missing} & WHOLE
     return {key for key in fits if key.partition(".")[0] not in broken}

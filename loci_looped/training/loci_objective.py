@@ -31,6 +31,9 @@ class LociObjective(Objective[TrainConfig, LociLooped, Phase]):
         model = LociLooped(self.config.model)
         if self.config.learns == "details":
             let_details_learn(model)
+        if self.config.rehearsal.inherited:
+            model.transition.requires_grad_(False)
+            model.gate.requires_grad_(False)
         return model
 
     def frame(self, model: LociLooped) -> tuple[int, int]:

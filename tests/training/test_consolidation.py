@@ -15,6 +15,8 @@ from toy_diary import NETWORK
 from loci_looped.configs.rehearsal import RehearsalConfig
 from loci_looped.configs.training import DataConfig, TrainConfig
 from loci_looped.data.store.clip_file import save_clip
+from loci_looped.training import consolidation
+from loci_looped.training.diary import Diary, record
 from loci_looped.training.log import RunLog, read_log
 from loci_looped.training.loop import Trainer
 
@@ -118,6 +120,39 @@ def test_diaries_of_the_first_round_are_not_kept(rehearsing: TrainConfig, tmp_pa
     )[0]
     trainer.run()
     assert clips == [4, 4, 8]       # the second round has its own alone, the third those of the second, too
+
+
+def test_inherited_imagination_is_kept_from_pictures(
+    rehearsing: TrainConfig, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gates: list[str] = []
+
+    def watched_with(*args: Any) -> Diary:
+        gates.append(args[3])
+        return record(*args)
+
+    monkeypatch.setattr(consolidation, "record", watched_with)
+    clips: list[int] = []
+    trainer = Trainer(dataclasses.replace(
+        rehearsing, rehearsal=dataclasses.replace(rehearsing.rehearsal, remembered=100, inherited=True)
+    ), tmp_path)
+    first = weights(trainer)
+    usual = trainer.consolidation.record
+
+    def recorded(*args: Any) -> int:
+        if not clips:
+            now = trainer.model.state_dict()
+            changed = {name.split(".")[0] for name, value in first.items() if not torch.equal(value, now[name])}
+            assert "encoder" in changed and not changed & {"transition", "gate"}
+            assert trainer.consolidation.gate_learns
+        watched = usual(*args)
+        clips.append(trainer.consolidation.diary.clips)
+        return watched
+
+    trainer.consolidation.record = recorded      # type: ignore[method-assign]
+    trainer.run()
+    assert clips == [4, 8, 12] and set(gates) == {"learned"}
+    assert trainer.consolidation.updates == 12
 
 
 def test_clips_too_short_to_rehearse_are_skipped_and_counted(

@@ -73,6 +73,30 @@ def test_half_a_transition_is_not_taken_over(tiny: TrainConfig, tmp_path: Path) 
         assert (value is fresh[key]) if key.startswith("transition.") else torch.equal(value, theirs[key])
 
 
+def test_an_unheard_drift_is_new_beside_what_is_inherited(tiny: TrainConfig, tmp_path: Path) -> None:
+    elder = _network(tiny, tmp_path / "elder")
+    theirs = load(elder).state_dict()
+    for heard in (False, True):
+        extensions = dataclasses.replace(tiny.model.extensions, drift=20.0, drift_heard=heard)
+        fresh = LociLooped(dataclasses.replace(tiny.model, extensions=extensions)).state_dict()
+        found = inheritance(str(elder), fresh, "loci-looped")
+        new = {name for name, value in found.weights.items() if value is fresh[name]}
+        assert "transition.added.weight" in new
+        if heard:       # then all that hears it has another shape, and nothing of the transition is taken
+            assert {name for name in fresh if name.startswith("transition.")} == new
+        else:
+            assert new == {"transition.added.weight", "transition.added.bias"}
+            assert "Untrained as yet: transition.added.bias, transition.added.weight." in found.sentence
+            assert all(torch.equal(found.weights[name], theirs[name]) for name in theirs)
+
+
+def test_who_inherits_nothing_cannot_rehearse_as_if_it_did(
+    tiny: TrainConfig, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert _train(tiny, tmp_path / "run", "--rehearsal.inherited") == 2
+    assert "rehearsal.inherited is for a run that begins with a network" in " ".join(capsys.readouterr().err.split())
+
+
 def test_a_network_of_another_make_or_kind_is_refused(tiny: TrainConfig, changed: Change, tmp_path: Path) -> None:
     wide = dataclasses.replace(tiny.model, encoder=dataclasses.replace(tiny.model.encoder, channels=40),
                                decoder=dataclasses.replace(tiny.model.decoder, channels=40), gestalt=24)

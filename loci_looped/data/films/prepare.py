@@ -132,9 +132,10 @@ def _with_background(clip: Clip, wanted: Preparation, known: bool, box: Box, fil
     empty, mask = occluders.marked_or_found(frames, empty, mask, find=estimated and wanted.occluder == "auto")
     notes: tuple[str, ...] = ()
     if estimated and wanted.occluder == "auto" and mask.any():
+        share = f"{100 * mask.mean():.0f} %" if mask.mean() >= 0.01 else "less than 1 %"
         notes = (
-            f"{clip.source}: something that never moves was seen to hide others, on {100 * mask.mean():.0f} % of the "
-            "picture; it is taken for an object (--occluder none leaves it in the background).",
+            f"{clip.source}: something that never moves was seen to hide others, on {share} of the picture; it is "
+            "taken for an object (--occluder none leaves it in the background).",
         )
     return Prepared(replace(clip, background=empty), occluder=mask, notes=notes)
 

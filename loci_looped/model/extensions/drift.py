@@ -34,8 +34,9 @@ class DriftMemory(Memory):
 class DriftTransition(Transition):
     def __init__(self, config: LociConfig):
         super().__init__(config)
+        heard = config.code_width + config.code_width * config.transition.multiplier
         with torch.random.fork_rng(devices=()):     # all other weights begin as they do without it
-            self.added = nn.Linear(config.code_width + config.code_width * config.transition.multiplier, 2)
+            self.added = nn.Linear(heard if config.extensions.drift_heard else heard + 2, 2)
             self.pushes = Pushes(config.extensions.pushes) if config.extensions.pushes else None
         nn.init.zeros_(self.added.weight)
         nn.init.zeros_(self.added.bias)
@@ -46,17 +47,23 @@ class DriftTransition(Transition):
 
     def inputs(self, percept: SlotCodes, alpha: Tensor, sight: Sight | None, memory: Memory) -> list[Tensor]:
         assert isinstance(memory, DriftMemory)
-        return [*super().inputs(percept, alpha, sight, memory), self.config.extensions.drift * memory.drift]
+        told = super().inputs(percept, alpha, sight, memory)
+        return [*told, self._in_units(memory)] if self.config.extensions.drift_heard else told
 
     def concluded(
         self, codes: SlotCodes, percept: SlotCodes, told: Tensor, x: Tensor, memory: Memory,
         attention_mask: Tensor | None,
     ) -> tuple[SlotCodes, Memory]:
         assert isinstance(memory, DriftMemory)
-        drift = memory.drift + self.added(torch.cat([told, x], dim=-1)) / self.config.extensions.drift
+        heard = [told, x] if self.config.extensions.drift_heard else [told, x, self._in_units(memory)]
+        drift = memory.drift + self.added(torch.cat(heard, dim=-1)) / self.config.extensions.drift
         place = codes.position
         if self.pushes is not None:
             to_drift, to_place = self.pushes(percept.position, drift, attention_mask)
             drift, place = drift + to_drift, place + to_place
         codes = dataclasses.replace(codes, position=place + drift)
         return codes, dataclasses.replace(memory, drift=drift)
+
+    def _in_units(self, memory: DriftMemory) -> Tensor:
+        """What has been added up, in units that weights notice."""
+        return self.config.extensions.drift * memory.drift

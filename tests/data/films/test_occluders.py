@@ -10,7 +10,9 @@ from drawn_films import SIZE, draw, make_film, truth_of
 from numpy.typing import NDArray
 from PIL import Image
 
+from loci_looped.data.clip import Clip
 from loci_looped.data.coordinates import resize
+from loci_looped.data.films import occluders
 from loci_looped.data.films.occluders import (
     ALIKE,
     marked_or_found,
@@ -20,6 +22,7 @@ from loci_looped.data.films.occluders import (
     trails,
     without,
 )
+from loci_looped.data.films.prepare import Preparation, _with_background
 from loci_looped.data.formats.background import estimate, spread
 from loci_looped.utils.errors import LociError
 
@@ -76,3 +79,15 @@ def test_a_mask_is_a_picture_that_is_white_where_it_stands(tmp_path: Path) -> No
         read_mask(tmp_path / "black.png")
     with pytest.raises(LociError, match="not inside the picture"):
         rectangle(0.5, 0.0, 0.2, 1.0, (40, 60))
+
+
+@pytest.mark.parametrize(("pixels", "told"), [(13, "less than 1 %"), (240, "10 %")])
+def test_how_much_of_the_picture_hides_is_told(pixels: int, told: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The plate on a pole in vtest.avi hides people, and is as small as that."""
+    frames, background = np.zeros((9, 40, 60, 3), np.uint8), np.zeros((40, 60, 3), np.uint8)
+    mask = np.zeros((40, 60), dtype=bool)
+    mask.flat[:pixels] = True
+    monkeypatch.setattr(occluders, "marked_or_found", lambda *_, **__: (background, mask))
+    clip = Clip(frames, background, source="street")
+    found = _with_background(clip, Preparation((40, 60)), False, (0, 0, 40, 60), (40, 60))
+    assert found.notes[0].startswith(f"street: something that never moves was seen to hide others, on {told} of the")

@@ -86,6 +86,39 @@ def test_who_holds_nothing_has_no_drift() -> None:
     assert torch.equal(after.drift, bound.unsqueeze(-1).expand(-1, -1, 2).float())
 
 
+def test_an_unheard_drift_fits_beside_other_weights() -> None:
+    """Balls' network without pushes and relations; unheard, its drift changes no other weight and, as it begins, no
+    expectation. What adds to it hears how large it is."""
+    unheard = dataclasses.replace(PLAIN, extensions=dataclasses.replace(PLAIN.extensions, drift_heard=False))
+    without = dataclasses.replace(PLAIN, extensions=dataclasses.replace(PLAIN.extensions, drift=0.0))
+    torch.manual_seed(3)
+    drifting = LociLooped(unheard)
+    torch.manual_seed(3)
+    still = LociLooped(without)
+    added = {"transition.added.weight", "transition.added.bias"}
+    assert set(drifting.state_dict()) - set(still.state_dict()) == added
+    assert all(torch.equal(drifting.state_dict()[name], value) for name, value in still.state_dict().items())
+    percept = some_percept()
+    expected = [
+        network.transition(
+            percept, torch.zeros(2, 3, 2), None, network.transition.initial_memory(torch.zeros(()), 2), None, REGIME,
+            None,
+        )[0].position for network in (drifting, still)
+    ]
+    assert torch.equal(*expected)
+    transition = drifting.transition
+    assert isinstance(transition, DriftTransition)
+    torch.nn.init.zeros_(transition.added.bias)
+    with torch.no_grad():
+        transition.added.weight[:, -2:] = -0.5 * torch.eye(2)      # half of it is taken back at each step
+    memory = dataclasses.replace(  # type: ignore[call-arg]
+        transition.initial_memory(torch.zeros(()), 2), drift=torch.full((2, 3, 2), 0.08)
+    )
+    _, after = transition(percept, torch.zeros(2, 3, 2), None, memory, None, REGIME, None)
+    assert isinstance(after, DriftMemory)
+    assert torch.allclose(after.drift, torch.full((2, 3, 2), 0.04))
+
+
 @pytest.mark.parametrize("angle", [0.4, math.pi / 2, 2.5])
 def test_pairs_push_alike_in_all_directions(angle: float) -> None:
     pushes = awake()
