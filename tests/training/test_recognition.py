@@ -67,7 +67,7 @@ def test_the_first_look_is_that_of_the_present_object() -> None:
     assert since[5, 0, 0] == 0 and since[7, 0, 0] == diary.frames and since[12, 0, 0] == 8
 
 
-def test_what_turns_stays_the_same_thing_and_what_changes_at_once_does_not() -> None:
+def test_what_turns_stays_the_same_thing() -> None:
     diary = straight_on(clips=1)
     bits = diary.sensed.gestalt.shape[-1]
     for frame in range(1, bits + 1):
