@@ -11,7 +11,9 @@ from toy_diary import network, straight_on
 from loci_looped.configs.recipes import recipe
 from loci_looped.configs.rehearsal import RehearsalConfig
 from loci_looped.model import LociLooped
+from loci_looped.training.consolidation import Consolidation
 from loci_looped.training.diary import FIRST_DARK, IN_THE_DARK, Diary, dark_frames, record
+from loci_looped.training.distributed import ProcessGroup
 from loci_looped.training.recognition import targets_of
 from loci_looped.training.rehearsal import live, rehearse
 from loci_looped.utils.errors import LociError
@@ -142,8 +144,16 @@ def test_an_unlooped_network_lets_the_dark_in_and_its_gate_is_not_taught() -> No
 
 
 def test_pictures_must_not_teach_the_gate_of_an_unlooped_network() -> None:
-    recipe_of = recipe("clevrer-small")
-    unlooped = dataclasses.replace(recipe_of.rehearsal, unlooped=True)
-    early = dataclasses.replace(recipe_of.curriculum, gate_from=10)
+    plain = recipe("clevrer-small")
+    unlooped = dataclasses.replace(plain.rehearsal, unlooped=True)
+    early = dataclasses.replace(plain.curriculum, gate_from=10)
     with pytest.raises(LociError, match=r"set curriculum\.gate_from"):
-        dataclasses.replace(recipe_of, rehearsal=unlooped, curriculum=early)
+        dataclasses.replace(plain, rehearsal=unlooped, curriculum=early)
+
+
+@pytest.mark.parametrize("unlooped", [False, True])
+def test_in_later_rounds_the_gate_learns_unless_it_is_unlooped(unlooped: bool) -> None:
+    config = dataclasses.replace(CONFIG, rounds_at=(1, 1), unlooped=unlooped)
+    rounds = Consolidation(network(), config, ProcessGroup(), seed=0)
+    rounds.round = 1
+    assert rounds.gate_learns is not unlooped
